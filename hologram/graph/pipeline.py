@@ -28,6 +28,7 @@ from hologram.graph.canonical.complex_split import split_complex
 from hologram.graph.canonical.constant_windows import select_windows
 from hologram.graph.canonical.control_flow import canonical_body, simplify_control
 from hologram.graph.canonical.integer_ranges import Ranges
+from hologram.graph.canonical.loop_layout import arrange_windows
 from hologram.graph.canonical.loop_ranges import ranges_in, refine_ranges
 from hologram.graph.constants.fold import fold_constants
 from hologram.graph.constants.loop_prepack import pack_before_loops
@@ -86,6 +87,10 @@ def _loop_ranges(graph: Graph, context: Context) -> Graph:
     return refine_ranges(graph, context.count)
 
 
+def _loop_layout(graph: Graph, context: Context) -> Graph:
+    return arrange_windows(graph, context.count)
+
+
 def _canonical(context: Context, graph: Graph) -> Graph:
     return run_passes(graph, CANONICAL, context)
 
@@ -100,6 +105,7 @@ SIMPLIFICATION = Pass("simplify", _simplify, _verify)
 CONSTANT_WINDOWS = Pass("constant_windows", _constant_windows, _verify)
 BODIES = Pass("bodies", _bodies, _verify)
 LOOP_RANGES = Pass("loop_ranges", _loop_ranges, _verify)
+LOOP_LAYOUT = Pass("loop_layout", _loop_layout, _verify)
 SINKING = Pass("sink", _sink, _verify)
 
 CANONICAL: tuple[Pass | Repeat, ...] = (
@@ -110,6 +116,7 @@ CANONICAL: tuple[Pass | Repeat, ...] = (
     Repeat((BODIES, SIMPLIFICATION)),
     Repeat((LOOP_RANGES, BODIES, SIMPLIFICATION)),
     Repeat((CONSTANT_WINDOWS, SIMPLIFICATION)),
+    Repeat((LOOP_LAYOUT, SIMPLIFICATION)),
     Repeat((SINKING, SIMPLIFICATION)),
 )
 
