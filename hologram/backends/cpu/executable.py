@@ -56,6 +56,7 @@ class Executable(BaseExecutable):
         self.address: int = code.address("graph")
         if self.brief and self.computed is not None:
             self.reusable = [(i, of, d) for i, (of, d) in enumerate(zip(self.computed, self.donors, strict=True)) if d]
+        self._all_computed = self.outputs == [("computed", i) for i in range(len(self.outputs))] and len(self.outputs) == len(self.donors)
         self._calls: dict[bool, Callable[..., None]] = {}
         self._sizes: dict[tuple[int, ...], tuple[list[Aval], list[int], int]] = {}
         tell_program(compilation, lambda: f"cpu: {self.target.id}", "LLVM IR", lambda: self._source.module.llvm)
@@ -79,6 +80,8 @@ class Executable(BaseExecutable):
         else:
             with debug.timed("call"):
                 calls.run(self.address, [*inputs, *self.constants], outs, symbols, arena, long, self.parallel)
+        if self._all_computed:
+            return outs
         sources = {"input": inputs, "constant": self.constants, "computed": outs}
         return [sources[kind][index] for kind, index in self.outputs]
 

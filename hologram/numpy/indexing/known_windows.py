@@ -15,8 +15,8 @@ _BOUNDS = (int, type(None))
 
 
 class KnownWindow(NamedTuple):
-    """``axes`` along which the window is not all of the array, where it ``starts`` along these, its ``extents``, and the shape of what is ``selected``:
-    the extents without integers' axes."""
+    """``axes`` along which the window is not all of the array, where it ``starts`` along these, its ``extents``, and the shape of what is
+    ``selected``: the extents without integers' axes."""
 
     axes: tuple[int, ...]
     starts: list[int]
