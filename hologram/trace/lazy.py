@@ -150,26 +150,35 @@ def realise(*tensors: Tensor) -> None:
         return
     with _lock:
         walk = _Walk([t._node for t in waiting])
-        executable, scalars, donated = _programs.get(walk.key), [], {}
+        executable = _programs.get(walk.key)
         miss = _Miss(walk) if executable is None else None
         if miss is not None:
-            executable, scalars = miss.executable, miss.scalars
-        if executable is not None and not levels_under_way():
-            donated = donations(executable, walk.order, walk.roots, walk.storages)
-    if executable is None:
-        assert miss is not None
-        executable = miss.compiled()
-    results = run(executable, walk.storages + scalars if scalars else walk.storages, donated)
-    with _lock:
-        for node in walk.order:
-            node.seen = True
-        made = dict(zip(walk.roots, results, strict=True))
-        for node, storage in made.items():
-            if node.op is not leaf and node.op is not const:  # a constant is shared by all that is recorded
-                node.settle(storage)
+            executable = miss.executable
+        donated = {} if executable is None or levels_under_way() else donations(executable, walk.order, walk.roots, walk.storages)
+        inputs = walk.storages if miss is None else walk.storages + miss.scalars
+        if donated:  # while no other thread can meet a node whose old operand is gone
+            made = _settle(walk, run(executable, inputs, donated))
+    if not donated:
+        if executable is None:
+            assert miss is not None
+            executable = miss.compiled()
+        results = run(executable, inputs)
+        with _lock:
+            made = _settle(walk, results)
     for t in waiting:
         if not _adopt(t):
             t._storage = made[t._node]
+
+
+def _settle(walk: _Walk, results: list[Any]) -> dict[Any, Any]:
+    """Gives the nodes of ``walk`` that were computed their values; these, by node."""
+    for node in walk.order:
+        node.seen = True
+    made = dict(zip(walk.roots, results, strict=True))
+    for node, storage in made.items():
+        if node.op is not leaf and node.op is not const:  # a constant is shared by all that is recorded
+            node.settle(storage)
+    return made
 
 
 def _adopt(t: Tensor) -> bool:

@@ -1,14 +1,18 @@
-"""Indices of Python integers and slices of step 1 that choose a window of an array: found in one look, for updates and reads in a loop of Python."""
+"""Indices of integers and slices of step 1 that choose a window of an array: found in one look, for updates and reads in a loop of Python."""
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from hologram.ir.node import Node
 from hologram.ir.op import Op, Shape
 from hologram.ir.symbolic import Int
+from hologram.numpy.indexing.views import Step, Steps
 from hologram.primitives.indexing import gather
-from hologram.primitives.movement import reshape
+from hologram.primitives.movement import reshape, slice_
 from hologram.trace.recorder import current, index_operand, levels_under_way, record
 
 _BOUNDS = (int, type(None))
@@ -20,8 +24,13 @@ class KnownWindow(NamedTuple):
 
     axes: tuple[int, ...]
     starts: list[int]
-    extents: Shape
-    selected: Shape
+    extents: tuple[Any, ...]
+    selected: tuple[Any, ...]
+
+
+def _is_contiguous(part: slice) -> bool:
+    step = part.step
+    return (step is None or (type(step) is int and step == 1)) and type(part.start) in _BOUNDS and type(part.stop) in _BOUNDS
 
 
 def known_window(shape: Shape, key: Any) -> KnownWindow | None:
@@ -38,11 +47,13 @@ def known_window(shape: Shape, key: Any) -> KnownWindow | None:
         n = shape[axis]
         if type(n) is not int:
             return None
-        if type(part) is int:
-            start, size = part + n if part < 0 else part, 1
+        if type(part) is int or isinstance(part, np.integer):
+            start, size = int(part), 1
+            if start < 0:
+                start += n
             if not 0 <= start < n:
                 return None
-        elif type(part) is slice and type(part.start) in _BOUNDS and type(part.stop) in _BOUNDS and part.step in (None, 1):
+        elif type(part) is slice and _is_contiguous(part):
             start, stop, _ = part.indices(n)
             size = stop - start
             if size <= 0:
@@ -64,13 +75,31 @@ def updated_window(node: Node, window: KnownWindow, values: Node, op: Op) -> Nod
     return record(op, (node, values, *[index_operand(i) for i in window.starts]), (window.axes, 0))
 
 
-def element_at(node: Node, key: Any) -> Node | None:
-    """The element that integers pick, read at operands, so that programs for other indices are the same. None for other keys, in traces, and under
-    transforms, where a slice has the cheaper derivative."""
+def readable_window(shape: Any, key: Any) -> KnownWindow | None:
+    """The window that is read at operands, so that programs for other indices are the same: an element, a row, a part of a vector. None for other
+    keys, for most of an array, which is as likely to be read at one place only, in traces, and under transforms, where slices have the cheaper
+    derivatives."""
     if current() is not None or levels_under_way():
         return None
-    window = known_window(node.shape, key)
-    if window is None or window.selected:
-        return None
-    found = record(gather, (node, *[index_operand(i) for i in window.starts]), (window.axes, (1,) * len(window.axes), 0))
-    return record(reshape, (found,), ((),))
+    window = known_window(shape, key)
+    if window is None or not window.selected:
+        return window
+    return window if len(window.selected) == 1 and 2 * window.selected[0] <= math.prod(shape) else None
+
+
+def read_window(node: Node, window: KnownWindow) -> Node:
+    """What ``window`` selects of ``node``."""
+    sizes = tuple(window.extents[a] for a in window.axes)
+    found = record(gather, (node, *[index_operand(i) for i in window.starts]), (window.axes, sizes, 0))
+    return found if window.selected == window.extents else record(reshape, (found,), (window.selected,))
+
+
+def steps_to(node: Node, window: KnownWindow) -> Steps:
+    """How a view of the window comes of ``node``: by a slice, as one that is read in a trace."""
+    first = [0] * len(window.extents)
+    for axis, start in zip(window.axes, window.starts, strict=True):
+        first[axis] = start
+    stops = tuple(start + n for start, n in zip(first, window.extents, strict=True))
+    cut: Step = (slice_, (tuple(first), stops, (1,) * len(first)), node.shape, node.dtype, ())
+    flat: Step = (reshape, (window.selected,), window.extents, node.dtype, ())
+    return (cut,) if window.selected == window.extents else (cut, flat)

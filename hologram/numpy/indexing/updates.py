@@ -30,7 +30,7 @@ from hologram.primitives.reductions import cumsum
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice
-from hologram.trace.operators import SCALARS, broadcast_node
+from hologram.trace.operators import SCALARS, broadcast_node, node_of
 from hologram.trace.recorder import cast_node, constant, number_operand, record
 from hologram.trace.tensor import Tensor
 from hologram.transform.nodes import placed
@@ -136,6 +136,7 @@ class Place:
         return _updated(self._of, self._key, values, rows.scatter_max, mode)
 
 
+_NUMPY_FLOATS = (np.float64, np.float32, np.float16)
 _BEYOND = {"drop": "drop", "fill": "drop", "clip": "clip", "promise_in_bounds": "raise"}
 
 
@@ -181,14 +182,28 @@ def _updated(x: Tensor, key: Any, values: Any, op: Op, mode: str | None) -> Tens
 
 def _in_window_shape(d: DType, values: Any, window: KnownWindow) -> Node:
     """``values`` as an array of type ``d`` of the window's extents."""
-    if not window.selected and type(values) in SCALARS:
-        return _number_as(d, values, window.extents)
+    number = None if window.selected else _number(d, values)
+    if number is not None:
+        return _number_as(d, number, window.extents)
+    if type(values) is Tensor and not values._weak:
+        node = node_of(values)
+        if node.dtype is d and node.shape == window.selected:
+            return reshaped(node, window.extents)
     return reshaped(_to_shape(_as_type(d, values), window.selected), window.extents)
 
 
 def as_type_of(x: Tensor, values: Any) -> Tensor:
     """``values`` in the type of ``x``. Raises DTypeError for complex values of a real array."""
     return _as_type(x._aval()[1], values)
+
+
+def _number(d: DType, values: Any) -> Any:
+    """The Python number that becomes the same element of type ``d`` as ``values``; None where there is none."""
+    if type(values) in SCALARS:
+        return values
+    if isinstance(values, np.generic) and (values.dtype == d.np or (type(values) in _NUMPY_FLOATS and d.kind == "f")):
+        return values.item()
+    return None
 
 
 def _number_as(d: DType, value: Any, shape: Shape = ()) -> Node:
@@ -198,8 +213,9 @@ def _number_as(d: DType, value: Any, shape: Shape = ()) -> Node:
 
 
 def _as_type(d: DType, values: Any) -> Tensor:
-    if type(values) in SCALARS:
-        return wrap(_number_as(d, values))
+    number = _number(d, values)
+    if number is not None:
+        return wrap(_number_as(d, number))
     if isinstance(values, np.generic):  # an operand as well, as arrays are
         node = reshaped(array(values.reshape(1), "at[]"), ())
     else:
