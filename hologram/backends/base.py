@@ -12,12 +12,18 @@ from hologram.backends.native import storage
 from hologram.graph.compilation import Compilation
 from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.report import Cost, Memory, Reduction
+from hologram.ir.aval import Aval
 from hologram.ir.graph import Graph
 from hologram.support import debug
 
 
 class Runnable(ABC):
-    """What runs storages and can run arrays."""
+    """What runs storages and can run arrays.
+
+    ``reusable`` are computed results, their types, and the inputs in whose memory :meth:`run` may put them.
+    """
+
+    reusable: Sequence[tuple[int, Aval, list[int]]] = ()
 
     @abstractmethod
     def run(self, inputs: Sequence[Any]) -> list[Any]:

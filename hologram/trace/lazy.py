@@ -33,7 +33,7 @@ from hologram.trace import tree
 from hologram.trace.compiling import compile_once, run
 from hologram.trace.lazy_donation import donations
 from hologram.trace.operators import is_wide, settled
-from hologram.trace.recorder import Pending, levels_under_way, results_of
+from hologram.trace.recorder import Pending, levels_under_way, results_of, storage_module
 from hologram.trace.tensor import Tensor
 
 PROGRAM_LIMIT = 1024
@@ -152,58 +152,69 @@ def realise(*tensors: Tensor) -> None:
         walk = _Walk([t._node for t in waiting])
         executable = _programs.get(walk.key)
         miss = _Miss(walk) if executable is None else None
-        donated = {} if miss is not None or levels_under_way() else donations(executable, walk.order, walk.roots, walk.storages)
-    results = run(executable, walk.storages, donated) if miss is None else miss.run(walk.storages)
-    with _lock:
-        for node in walk.order:
-            node.seen = True
-        made = dict(zip(walk.roots, results, strict=True))
-        for node, storage in made.items():
-            if node.op is not leaf and node.op is not const:  # a constant is shared by all that is recorded
-                node.settle(storage)
+        if miss is not None:
+            executable = miss.executable
+        donated = {} if executable is None or levels_under_way() else donations(executable, walk.order, walk.roots, walk.storages)
+        inputs = walk.storages if miss is None else walk.storages + miss.scalars
+        if donated:  # while no other thread can meet a node whose old operand is gone
+            made = _settle(walk, run(executable, inputs, donated))
+    if not donated:
+        if executable is None:
+            assert miss is not None
+            executable = miss.compiled()
+        results = run(executable, inputs)
+        with _lock:
+            made = _settle(walk, results)
     for t in waiting:
         if not _adopt(t):
             t._storage = made[t._node]
 
 
+def _settle(walk: _Walk, results: list[Any]) -> dict[Any, Any]:
+    """Gives the nodes of ``walk`` that were computed their values; these, by node."""
+    for node in walk.order:
+        node.seen = True
+    made = dict(zip(walk.roots, results, strict=True))
+    for node, storage in made.items():
+        if node.op is not leaf and node.op is not const:  # a constant is shared by all that is recorded
+            node.settle(storage)
+    return made
+
+
 def _adopt(t: Tensor) -> bool:
     """Takes the value of a node that has been realised through another Tensor or expression. A wide Tensor leaves it there."""
     node = t._node
-    wide = is_wide(t)
     if node is None or node.op is not leaf:
-        return t._storage is not None or (wide and node is not None and node.op is const)
-    if not wide:
+        return t._storage is not None or (node is not None and node.op is const and is_wide(t))
+    if not is_wide(t):
         t._storage = node.attrs[0]
     return True
 
 
 class _Miss:
-    """An expression without a program: its graph, taken while no node can settle, to be compiled when others may go on."""
+    """An expression whose key by value has no program: the ``executable`` that takes its ``scalars``; or, for want of one, its ``graph``, taken while
+    no node can settle, to be compiled when others may go on."""
 
-    __slots__ = ("cache", "key", "graph", "scalars", "found", "device")
+    __slots__ = ("cache", "key", "graph", "scalars", "executable", "device")
 
     def __init__(self, walk: _Walk) -> None:
         self.cache, self.key, self.scalars, self.device = _programs, walk.key, [], walk.device
         loose, scalars = walk.without_scalars()
-        self.found: Any = (_lifted.get(loose) or 0) if scalars else 0
-        lift = self.found != 0 and (type(self.found) is not int or self.found >= _SCALARS_SEEN)
+        found: Any = (_lifted.get(loose) or 0) if scalars else 0
+        lift = type(found) is not int or found >= _SCALARS_SEEN
         if lift:
-            self.cache, self.key, self.scalars = _lifted, loose, scalars
+            self.cache, self.key, self.scalars = _lifted, loose, [storage_module().copy_of(s) for s in scalars]
         elif scalars:
-            _lifted.put(loose, self.found + 1)
-        self.graph = None if type(self.found) is not int else walk.graph(lift)
+            _lifted.put(loose, found + 1)
+        self.executable = None if type(found) is int else found
+        self.graph = walk.graph(lift) if self.executable is None else None
 
-    def run(self, storages: list[Any]) -> list[Any]:
-        executable = self.found
-        if self.graph is not None:
-            graph = self.graph
-            executable = compile_once((self.cache is _lifted, self.key), lambda: graph, device=self.device)
-            self.cache.put(self.key, executable)
-        if not self.scalars:
-            return run(executable, storages)
-        from hologram.backends.native.storage import copy_of
-
-        return run(executable, storages + [copy_of(s) for s in self.scalars])
+    def compiled(self) -> Any:
+        graph = self.graph
+        assert graph is not None
+        executable = compile_once((self.cache is _lifted, self.key), lambda: graph, device=self.device)
+        self.cache.put(self.key, executable)
+        return executable
 
 
 def evaluate(*trees: Any) -> None:
@@ -213,7 +224,10 @@ def evaluate(*trees: Any) -> None:
     >>> y = x * 2
     >>> hg.eval(x, y)
     """
-    realise(*[x for t in trees for x in tree.leaves(t) if type(x) is Tensor])
+    if len(trees) == 1 and type(trees[0]) is Tensor:
+        realise(trees[0])
+    else:
+        realise(*[x for t in trees for x in tree.leaves(t) if type(x) is Tensor])
 
 
 def block_until_ready(value: Any) -> Any:
@@ -226,7 +240,7 @@ def block_until_ready(value: Any) -> Any:
     """
     if not _is_ready(value):
         evaluate(value)
-        for x in tree.leaves(value):
+        for x in (value,) if type(value) is Tensor else tree.leaves(value):
             if type(x) is Tensor and type(x._storage) is DeviceStorage:
                 _waited(x._storage)
     return value

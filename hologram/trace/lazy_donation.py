@@ -13,6 +13,7 @@ from typing import Any
 
 from hologram.ir.leaves import leaf
 from hologram.ir.node import Node
+from hologram.trace.recorder import storage_module
 
 MIN_DONATED_BYTES = 1 << 14  # a smaller array is copied sooner than its references are counted
 MAX_NODES = 64  # of a program whose references are counted
@@ -32,44 +33,33 @@ def donations(executable: Any, order: Sequence[Node], roots: Sequence[Node], sto
     ``order`` are all nodes of a program, ``roots`` those that become values by it, ``storages`` those of its leaves in order, held by nothing else of
     the caller's than this sequence.
     """
-    if not _COUNTED or executable.remote or not getattr(executable, "brief", False) or executable.computed is None or len(order) > MAX_NODES:
-        return {}
     found: dict[int, int] = {}
-    for i, (of, donors) in enumerate(zip(executable.computed, executable.donors, strict=True)):
-        if of.nbytes < MIN_DONATED_BYTES:
-            continue
-        for d in donors:
-            if d < len(storages) and d not in found.values() and storages[d].aval is of and _is_given_up(d, order, roots, storages):
-                found[i] = d
-                break
+    if not _COUNTED or len(order) > MAX_NODES:
+        return found
+    for i, of, donors in executable.reusable:
+        if of.nbytes >= MIN_DONATED_BYTES:
+            for d in donors:
+                if d < len(storages) and d not in found.values() and storages[d].aval is of and _is_given_up(d, order, roots, storages):
+                    found[i] = d
+                    break
     return found
 
 
 def _is_given_up(which: int, order: Sequence[Node], roots: Sequence[Node], storages: Sequence[Any]) -> bool:
     """Whether only the program holds the storage of its leaf number ``which``, and nothing that stays pending needs it."""
-    from hologram.backends.native.storage import Storage
-
-    if type(storages[which]) is not Storage or storages[which].owner is not None or storages[which].exports:
+    if storages[which].owner is not None or storages[which].exports or type(storages[which]) is not storage_module().Storage:
         return False
     if _references(storages, which) != _OF_LIST + 1:  # that of the leaf's attributes
         return False
-    users = _users(order)
-    settled = {id(r) for r in roots}
-    waiting = [[k for k, n in enumerate(order) if n.op is leaf][which]]
-    needed = set(waiting)
-    while waiting:
-        for user in users[waiting.pop()]:
-            if id(order[user]) not in settled and user not in needed:
-                needed.add(user)
-                waiting.append(user)
-    return all(_references(order, k) == _OF_LIST + len(users[k]) for k in needed)
-
-
-def _users(order: Sequence[Node]) -> list[list[int]]:
-    """Of each node the numbers of those that read it, as often as they do. Holds no node."""
-    number = {id(n): k for k, n in enumerate(order)}
-    users: list[list[int]] = [[] for _ in order]
-    for k in range(len(order)):
-        for i in [number[id(x)] for x in order[k].inputs]:
-            users[i].append(k)
-    return users
+    needed = [[k for k, n in enumerate(order) if n.op is leaf][which]]
+    for k in needed:  # which grows while it is walked
+        uses = 0
+        for user in range(len(order)):
+            count = order[user].inputs.count(order[k])
+            if count:
+                uses += count
+                if order[user] not in roots and user not in needed:
+                    needed.append(user)
+        if _references(order, k) != _OF_LIST + uses:
+            return False
+    return True

@@ -113,7 +113,10 @@ def settled(t: Tensor) -> Any:
     if type(t._node) is not Pending:
         advice = "return it from the traced function instead of keeping it elsewhere"
         raise located(LeakedTracerError(f"a traced Tensor was used after, or outside, its trace: {advice}"))
-    with recorder.suspended():
+    if recorder.traces_in_progress:
+        with recorder.suspended():
+            hooks.realise(t)
+    else:
         hooks.realise(t)
     if is_wide(t):
         from hologram.backends.native.storage import copy_of

@@ -11,6 +11,7 @@ so every expression that was recorded on it reads the value instead of computing
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import threading
 import weakref
@@ -18,14 +19,17 @@ from typing import Any
 
 import numpy as np
 
+from hologram import dtypes
 from hologram.backends.native.tracing import closed, opened
 from hologram.dtypes import DType, int64, loses_part
 from hologram.errors import DTypeError, HologramError, IntegerRangeError, LeakedTracerError, ShapeError
+from hologram.ir.aval import Aval, aval
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import const, input_, leaf
 from hologram.ir.node import Builder, Node, const_attrs
 from hologram.ir.op import Op, Shape
 from hologram.ir.symbolic import Expr, Int, bounds
+from hologram.primitives.movement import reshape
 from hologram.primitives.scalar.elementwise import cast
 from hologram.support import forks
 from hologram.support.user_lines import located, user_place
@@ -272,14 +276,22 @@ _constants: dict[tuple[str, bytes], Node] = {}
 _known_bits: dict[tuple[DType, Any], tuple[str, bytes]] = {}
 
 
-def constant(value: Any, dtype: DType) -> Node:
-    """The scalar ``value`` as a ``const`` node of type ``dtype``; Python integers must fit, and complex numbers need a complex type or bool."""
+_RANGES = {d: (int(np.iinfo(d.np).min), int(np.iinfo(d.np).max)) for d in dtypes.ALL if d.is_integer}
+
+
+def _require_fits(value: Any, dtype: DType) -> None:
+    """Raises for a Python integer beyond the range of ``dtype``, and for a complex number where that is real, except bool."""
     if isinstance(value, complex) and dtype.kind in "iuf":
         raise located(DTypeError(f"the complex number {value} does not fit {dtype}"))
-    if dtype.is_integer and isinstance(value, int):
-        info = np.iinfo(dtype.np)
-        if not info.min <= value <= info.max:
+    if dtype.kind in "iu" and isinstance(value, int):
+        low, high = _RANGES[dtype]
+        if not low <= value <= high:
             raise located(IntegerRangeError(f"the Python integer {value} does not fit {dtype}: cast the array to a wider type first"))
+
+
+def constant(value: Any, dtype: DType) -> Node:
+    """The scalar ``value`` as a ``const`` node of type ``dtype``; Python integers must fit, and complex numbers need a complex type or bool."""
+    _require_fits(value, dtype)
     attrs = _bits(value, dtype)
     trace = current()
     if trace is not None:
@@ -291,20 +303,35 @@ def constant(value: Any, dtype: DType) -> Node:
     return node
 
 
-_indices: dict[int, Node] = {}
+def number_operand(value: Any, dtype: DType, shape: Shape = ()) -> Node:
+    """A Python number as an array of one element: a constant of a trace; in lazy recording an operand, so that programs for other numbers are
+    the same. Each is a node of its own, so that programs do not depend on which numbers are equal. Raises as :func:`constant`.
+    """
+    if current() is not None:
+        node = constant(value, dtype)
+        return record(reshape, (node,), (shape,)) if shape else node
+    _require_fits(value, dtype)
+    of = _operand_avals.get((dtype, shape))
+    if of is None:
+        of = aval(dtype, shape)  # type: ignore[arg-type]  # extents are known outside of traces
+        remember(_operand_avals, (dtype, shape), of)
+    return pending(leaf, (), (storage_module().of_number(of, value), shape, dtype.name), shape, dtype)
 
 
 def index_operand(value: int) -> Node:
-    """A known index as an int64: a constant of a trace; in lazy recording an operand, so that programs for other indices are the same."""
-    if current() is not None:
-        return constant(value, int64)
-    node = _indices.get(value)
-    if node is None:
-        from hologram.backends.native.storage import copy_of
+    """A known index as an int64: see :func:`number_operand`."""
+    return number_operand(value, int64)
 
-        node = leaf_node(copy_of(np.int64(value)))
-        remember(_indices, value, node)
-    return node
+
+_operand_avals: dict[tuple[DType, Shape], Aval] = {}
+
+
+@functools.cache
+def storage_module() -> Any:
+    """:mod:`hologram.backends.native.storage`, which needs LLVM: it is imported when there are values."""
+    from hologram.backends.native import storage
+
+    return storage
 
 
 def _bits(value: Any, dtype: DType) -> tuple[str, bytes]:

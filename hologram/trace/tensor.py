@@ -30,7 +30,7 @@ from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace import arithmetic, hooks, operators
 from hologram.trace.operators import binary_operator, unary_operator
-from hologram.trace.recorder import Pending, Trace, current
+from hologram.trace.recorder import Pending, Trace, current, storage_module
 from hologram.trace.residence import device_of
 from hologram.trace.symbolic_extent import extent
 
@@ -165,9 +165,8 @@ class Tensor:
 
     def _view(self, reading: str) -> np.ndarray:
         storage = on_host(self._realised(reading))
-        from hologram.backends.native.storage import view
-
-        return view(storage)
+        view: np.ndarray = storage_module().view(storage)
+        return view
 
     def numpy(self) -> np.ndarray:
         """The values as a read-only NumPy array, without a copy; the view keeps the memory alive."""

@@ -13,6 +13,7 @@ from hologram.backends.native import addresses, calls, storage
 from hologram.graph.compilation import Compilation
 from hologram.graph.execution_plan import bind_symbols, concrete_shape
 from hologram.ir.aval import Aval, aval
+from hologram.settings import settings
 from hologram.support import debug
 
 MOST_SIZES = 64  # plans that a graph with symbolic shapes keeps
@@ -53,6 +54,10 @@ class Executable(BaseExecutable):
         self.donors: list[list[int]] = known["donors"]
         self.computed: list[Aval] | None = None if self.dynamic else [aval(dtypes.of(d), tuple(s)) for d, s in known["computed"]]
         self.address: int = code.address("graph")
+        if self.brief and self.computed is not None:
+            self.reusable = [(i, of, d) for i, (of, d) in enumerate(zip(self.computed, self.donors, strict=True)) if d]
+        self._all_computed = self.outputs == [("computed", i) for i in range(len(self.outputs))] and len(self.outputs) == len(self.donors)
+        self._calls: dict[bool, Callable[..., None]] = {}
         self._sizes: dict[tuple[int, ...], tuple[list[Aval], list[int], int]] = {}
         tell_program(compilation, lambda: f"cpu: {self.target.id}", "LLVM IR", lambda: self._source.module.llvm)
         debug.tell(debug.ASSEMBLY, "assembly", lambda: self.as_text("asm"))
@@ -68,10 +73,24 @@ class Executable(BaseExecutable):
             computed, symbols, arena = self.at_sizes([x.aval.shape for x in inputs])
         taken = donated or {}
         outs = [inputs[taken[i]] if i in taken else storage.empty(a) for i, a in enumerate(computed)]
-        with debug.timed("call"):
-            calls.run(self.address, [*inputs, *self.constants], outs, symbols, arena, self.long and not taken, self.parallel)
+        long = self.long and not taken
+        if self.computed is not None and settings.debug < debug.TIMINGS:
+            call = self._calls.get(long) or self._bind(long)
+            call(*[s.data for s in inputs], *[s.data for s in outs])
+        else:
+            with debug.timed("call"):
+                calls.run(self.address, [*inputs, *self.constants], outs, symbols, arena, long, self.parallel)
+        if self._all_computed:
+            return outs
         sources = {"input": inputs, "constant": self.constants, "computed": outs}
         return [sources[kind][index] for kind, index in self.outputs]
+
+    def _bind(self, long: bool) -> Callable[..., None]:
+        """The native function of a program of static shapes, which :meth:`run` calls."""
+        assert self.computed is not None
+        counts, keep = (len(self.traced.inputs), len(self.computed)), (self._code, self._folded)  # not the executable, which keeps the function
+        call = addresses.bind(self.address, *counts, self.constants, (), self.arena_bytes, long, self.parallel, keep=keep)
+        return self._calls.setdefault(long, call)
 
     def bound(self, shapes: Sequence[tuple[int, ...]] = ()) -> Callable[..., None]:
         """A function of the addresses of all inputs and then of all computed results, as Python integers, that runs the graph on that memory.

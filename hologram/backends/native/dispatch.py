@@ -20,13 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from hologram import dtypes
 from hologram.backends.native.calls import flags
 from hologram.backends.native.code.dispatch import match as code
 from hologram.backends.native.code.object_layout import UnknownLayout, holds_value, slot_offset
 from hologram.backends.native.code.records import PARALLEL
 from hologram.backends.native.code.records import Output as OutputRecord
 from hologram.backends.native.code.records import Spec as SpecRecord
+from hologram.backends.native.code.scalars import AS_INTEGER, format_of
 from hologram.backends.native.module import METH_FASTCALL, METH_KEYWORDS, METH_O, check_size, immortal, module, why_not_native
 from hologram.backends.native.pool import the_pool
 from hologram.backends.native.replays import Replays, tell_classes
@@ -171,12 +171,6 @@ class Spec:
 
 # --- words that native code walks -----------------------------------------------------------------------------------------------------------
 
-_FORMATS = {
-    dtypes.float64: code.AS_DOUBLE,
-    dtypes.float32: code.AS_SINGLE,
-    **{d: code.narrow_format(d.format) for d in dtypes.ALL if d.is_narrow_float},
-}
-
 
 class _Words:
     """Flattens patterns. ``keep`` holds every object whose address is a word."""
@@ -237,14 +231,14 @@ class _Words:
 
     def result(self, p: Any, depth: int = 0) -> None:
         if type(p) is Number:
-            self.words += (code.NUMBER, p.output, _FORMATS[p.dtype])
+            self.words += (code.NUMBER, p.output, format_of(p.dtype))
         elif not self.container(p, depth, self.result):
             self.words += (code.RESULT, p)
 
 
 def _scalar_words(p: ScalarLeaf) -> tuple[int, ...]:
-    form = code.AS_INTEGER if p.dtype.kind in "biu" else _FORMATS.get(p.dtype)
-    if form is None or p.kind not in (float, int, bool) or (p.kind is float and form == code.AS_INTEGER):
+    form = format_of(p.dtype)
+    if form < 0 or p.kind not in (float, int, bool) or (p.kind is float and form == AS_INTEGER):
         raise NotNative(f"a Python {p.kind.__name__} is not converted to {p.dtype}")
     if p.kind is float:
         return code.FLOAT, form
@@ -253,7 +247,7 @@ def _scalar_words(p: ScalarLeaf) -> tuple[int, ...]:
     low, high = -(2**63), 2**63 - 1
     if p.dtype.kind == "b":
         low, high = 0, 1
-    elif form == code.AS_INTEGER and p.dtype.bits < 64 or p.dtype.kind == "u":
+    elif form == AS_INTEGER and p.dtype.bits < 64 or p.dtype.kind == "u":
         low, high = (0, min(high, 2**p.dtype.bits - 1)) if p.dtype.kind == "u" else (-(2 ** (p.dtype.bits - 1)), 2 ** (p.dtype.bits - 1) - 1)
     return code.INTEGER, form, low, high
 

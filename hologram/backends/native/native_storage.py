@@ -10,8 +10,10 @@ import numpy as np
 
 from hologram.backends.native.code import records
 from hologram.backends.native.code.object_layout import slot_offset
+from hologram.backends.native.code.scalars import AS_INTEGER, EXACT_IN_DOUBLE, format_of
 from hologram.backends.native.module import METH_FASTCALL, METH_O, check_size, immortal, module
 from hologram.backends.native_lang.language import offset_of, size_of
+from hologram.dtypes import ALL
 from hologram.ir.aval import Aval
 from hologram.settings import settings
 
@@ -86,6 +88,8 @@ _new = _module.builtin("hg_storage_new", "new", METH_O)
 seal = _module.builtin("hg_storage_seal", "seal", METH_O)
 _borrow = _module.builtin("hg_storage_borrow", "borrow", METH_FASTCALL)
 _over = _module.builtin("hg_storage_over", "over", METH_FASTCALL)
+_of_number = _module.builtin("hg_storage_of_number", "of_number", METH_FASTCALL)
+_formats = {d: format_of(d) for d in ALL}
 _trim = _module.function("hg_heap_trim", None)
 size_class = _module.function("hg_size_class_of", ctypes.c_int64, ctypes.c_int64)
 _limit = 0
@@ -98,6 +102,18 @@ def new(aval: Aval) -> Any:
         _heap.limit = _limit = settings.memory_limit
     check_size(aval.nbytes)
     return _new(aval)
+
+
+def of_number(aval: Aval, value: Any) -> Any:
+    """A Storage of one element that is the Python number ``value``, which its type holds; None for what is not converted natively."""
+    form = _formats[aval.dtype]
+    if type(value) is float:
+        native = form > AS_INTEGER
+    elif type(value) is int:
+        native = form >= AS_INTEGER and aval.dtype.kind != "b" and -EXACT_IN_DOUBLE <= value <= EXACT_IN_DOUBLE
+    else:
+        native = form >= AS_INTEGER and type(value) is bool
+    return _of_number(aval, value, form) if native else None
 
 
 def borrow_memory(aval: Aval, array: np.ndarray, writable: bool = False) -> Any:

@@ -60,6 +60,10 @@ def seal(storage: Storage) -> Storage:
     return storage
 
 
+def of_number(aval: Aval, value: Any) -> None:
+    """No number is converted natively."""
+
+
 def borrow_memory(aval: Aval, array: np.ndarray, writable: bool = False) -> Storage:
     """A Storage over the memory of an aligned C-contiguous array, of any shape with as many elements."""
     view = array.view().reshape(aval.shape)

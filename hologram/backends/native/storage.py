@@ -16,6 +16,7 @@ from hologram import dtypes
 from hologram.backends.llvm.toolchain.signal_free import free_ended
 from hologram.backends.native.module import why_not_native
 from hologram.ir.aval import Aval, aval
+from hologram.ir.node import const_attrs
 from hologram.ir.storage import read_storages_by
 
 if why_not_native() is None:
@@ -62,6 +63,12 @@ def copy_of(array: Any) -> Any:
     made = _made.new(aval(dtypes.of(array.dtype), array.shape))
     np.copyto(view(made), array)
     return _made.seal(made)
+
+
+def of_number(of: Aval, value: Any) -> Any:
+    """A Storage of one element, the Python number ``value``, which its type holds, or which is rounded or truncated to it."""
+    made = _made.of_number(of, value)
+    return copy_of(np.frombuffer(const_attrs(value, of.dtype)[1], of.dtype.np).reshape(of.shape)) if made is None else made
 
 
 def filled(of: Aval, fill: Callable[[np.ndarray], None]) -> Any:

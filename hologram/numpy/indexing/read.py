@@ -12,6 +12,7 @@ from hologram.ir.node import Node
 from hologram.ir.symbolic import prod
 from hologram.numpy.arguments import array, axis_of, permuted, reshaped, wrap
 from hologram.numpy.creation import count
+from hologram.numpy.indexing.known_windows import read_window, readable_window, steps_to
 from hologram.numpy.indexing.selection import Selection
 from hologram.numpy.indexing.slices import sliced_by
 from hologram.numpy.indexing.starts import starts
@@ -33,6 +34,10 @@ def index(x: Tensor, key: Any) -> Tensor:
     Constant indices out of range raise; computed ones, those of Tensors, are clamped. Without arrays and masks it is a view, or an element.
     """
     node = array(x, "indexing")
+    window = readable_window(node.shape, key)
+    if window is not None:
+        found = read_window(node, window)
+        return viewed(x, node, found, steps=steps_to(node, window)) if window.selected else element(found)
     chosen = Selection(node.shape, key)
     found = _selected(node, chosen)
     if chosen.arrays and not all(type(part) is Tensor and not part._aval()[0] for part in chosen.arrays.values()):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
+from hologram.dtypes import DType
 from hologram.errors import DTypeError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.op import Op, Shape
@@ -19,17 +20,18 @@ from hologram.ir.symbolic import Int
 from hologram.numpy.arguments import array, reshaped, wrap
 from hologram.numpy.creation import full_like
 from hologram.numpy.elementwise import where
+from hologram.numpy.indexing.known_windows import KnownWindow, known_window, updated_window
 from hologram.numpy.indexing.read import along_axis, read
 from hologram.numpy.indexing.selection import Selection
-from hologram.numpy.indexing.slices import sliced_by
 from hologram.numpy.indexing.windows import Windows
 from hologram.primitives import indexing as rows
+from hologram.primitives.movement import slice_extent
 from hologram.primitives.reductions import cumsum
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice
-from hologram.trace.operators import SCALARS, broadcast_node
-from hologram.trace.recorder import cast_node, constant, index_operand, record
+from hologram.trace.operators import SCALARS, broadcast_node, node_of
+from hologram.trace.recorder import cast_node, constant, number_operand, record
 from hologram.trace.tensor import Tensor
 from hologram.transform.nodes import placed
 
@@ -134,6 +136,7 @@ class Place:
         return _updated(self._of, self._key, values, rows.scatter_max, mode)
 
 
+_NUMPY_FLOATS = (np.float64, np.float32, np.float16)
 _BEYOND = {"drop": "drop", "fill": "drop", "clip": "clip", "promise_in_bounds": "raise"}
 
 
@@ -153,10 +156,6 @@ def _inside(node: Node, chosen: Selection, ndim: int) -> Tensor:
     return inside.reshape((*inside.shape, *[1] * (ndim - chosen.front - inside.ndim)))
 
 
-def _sliced(node: Node, chosen: Selection) -> Node:
-    return sliced_by(node, chosen.triples)
-
-
 def updated(x: Tensor, key: Any, values: Any) -> Tensor:
     """``x`` after ``x[key] = values``."""
     return _updated(x, key, values, rows.scatter_set, None)
@@ -167,6 +166,9 @@ def _updated(x: Tensor, key: Any, values: Any, op: Op, mode: str | None) -> Tens
     node = array(x, "at[]")
     if node.dtype.kind not in op.kinds:
         raise located(DTypeError(f"{op.name} does not take {node.dtype}"))
+    window = known_window(node.shape, key)
+    if window is not None:
+        return wrap(updated_window(node, window, _in_window_shape(node.dtype, values, window), op))
     new = as_type_of(x, values)
     masked = _under_mask(node, key, new, op)
     if masked is not None:
@@ -178,14 +180,46 @@ def _updated(x: Tensor, key: Any, values: Any, op: Op, mode: str | None) -> Tens
     return wrap(windows.scattered(op, _to_shape(new, windows.selected_shape())))
 
 
+def _in_window_shape(d: DType, values: Any, window: KnownWindow) -> Node:
+    """``values`` as an array of type ``d`` of the window's extents."""
+    number = None if window.selected else _number(d, values)
+    if number is not None:
+        return _number_as(d, number, window.extents)
+    if type(values) is Tensor and not values._weak:
+        node = node_of(values)
+        if node.dtype is d and node.shape == window.selected:
+            return reshaped(node, window.extents)
+    return reshaped(_to_shape(_as_type(d, values), window.selected), window.extents)
+
+
 def as_type_of(x: Tensor, values: Any) -> Tensor:
     """``values`` in the type of ``x``. Raises DTypeError for complex values of a real array."""
-    d = x._aval()[1]
+    return _as_type(x._aval()[1], values)
+
+
+def _number(d: DType, values: Any) -> Any:
+    """The Python number that becomes the same element of type ``d`` as ``values``; None where there is none."""
     if type(values) in SCALARS:
-        if isinstance(values, complex) and not d.is_complex:
-            raise located(DTypeError(f"at[]: a complex number does not fit {d}"))
-        return wrap(constant(values, d))
-    node = array(values, "at[]")
+        return values
+    if isinstance(values, np.generic) and (values.dtype == d.np or (type(values) in _NUMPY_FLOATS and d.kind == "f")):
+        return values.item()
+    return None
+
+
+def _number_as(d: DType, value: Any, shape: Shape = ()) -> Node:
+    if isinstance(value, complex) and not d.is_complex:
+        raise located(DTypeError(f"at[]: a complex number does not fit {d}"))
+    return number_operand(value, d, shape)
+
+
+def _as_type(d: DType, values: Any) -> Tensor:
+    number = _number(d, values)
+    if number is not None:
+        return wrap(_number_as(d, number))
+    if isinstance(values, np.generic):  # an operand as well, as arrays are
+        node = reshaped(array(values.reshape(1), "at[]"), ())
+    else:
+        node = array(values, "at[]")
     if node.dtype.is_complex and not d.is_complex:
         raise located(DTypeError(f"at[]: {node.dtype} does not fit {d}"))
     return wrap(cast_node(node, d))
@@ -229,7 +263,7 @@ def _under_mask(node: Node, key: Any, values: Tensor, op: Op) -> Tensor | None:
 def _in_slices(node: Node, chosen: Selection, values: Tensor, op: Op) -> Node:
     """The update of a selection without index arrays: the values are put where they belong, and combined with what is there."""
     triples = chosen.triples
-    extents = _sliced(node, chosen).shape
+    extents = tuple(slice_extent(*triple) for triple in chosen.triples)
     new = reshaped(_to_shape(values, chosen.shape), extents)
     if _is_window(triples, node.shape):
         return _in_window(node, triples, new, op)
@@ -259,8 +293,8 @@ def _is_window(triples: list[tuple[Int, Int, int]], shape: Shape) -> bool:
 
 def _in_window(node: Node, triples: list[tuple[Int, Int, int]], values: Node, op: Op) -> Node:
     axes = tuple(a for a, n in enumerate(values.shape) if n != node.shape[a])
-    starts = [index_operand(triples[a][0]) for a in axes]  # type: ignore[arg-type]
-    return record(op, (node, values, *starts), (axes, 0))
+    starts: list[Any] = [triples[a][0] for a in axes]
+    return updated_window(node, KnownWindow(axes, starts, values.shape, values.shape), values, op)
 
 
 def _put(values: Node, triples: list[tuple[Int, Int, int]], shape: Shape, fill: Node) -> Node:

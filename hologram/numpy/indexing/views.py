@@ -76,14 +76,15 @@ def frozen(t: Tensor, why: str) -> Tensor:
     return t
 
 
-def viewed(source: Any, start: Node, node: Node, why: str = "") -> Tensor:
+def viewed(source: Any, start: Node, node: Node, why: str = "", steps: Steps | None = None) -> Tensor:
     """The Tensor of ``node``, which was made of ``start``, the node of ``source``, by moving elements: a view where ``source`` is a Tensor.
 
-    ``why`` says why its elements cannot be assigned to, where they cannot.
+    ``why`` says why its elements cannot be assigned to, where they cannot; ``steps`` lead from ``start`` to ``node``, by default as it was recorded.
     """
     if type(source) is not Tensor or getattr(source, "_alias", None) is ELEMENT:
         return wrap(node)
-    steps = _path(start, node)
+    if steps is None:
+        steps = _path(start, node)
     t = wrap(node)
     with _lock:
         aliases, before, reason = _first(source)

@@ -15,6 +15,7 @@ from hologram.backends.native import python_storage, storage
 from hologram.backends.native.module import module
 from hologram.errors import OutOfMemory
 from hologram.ir.aval import aval
+from hologram.ir.node import const_attrs
 from hologram.settings import override
 from tests.support.runtime_programs import natively
 
@@ -51,6 +52,24 @@ LAYOUTS = {
     "complex": np.arange(3) * 1j,
     "misaligned": np.frombuffer(b"x" + np.arange(4, dtype=np.int32).tobytes(), np.uint8)[1:].view(np.int32),
 }
+
+
+NUMBERS = (0, 1, -1, 200, 2**53 + 1, -(2**60), 2**63, -0.0, 1.5, 1 / 3, 1e-45, 65520.0, 1e300, float("nan"), float("-inf"), True, 1 + 2j)
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex")
+@pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
+@pytest.mark.parametrize("made", [storage._made, python_storage], ids=["native", "python"])
+def test_numbers_become_elements(dtype, made, monkeypatch):
+    monkeypatch.setattr(storage, "_made", made)
+    monkeypatch.setattr(storage, "view", made.view)
+    for number in NUMBERS:
+        if dtype.is_integer and (
+            type(number) is complex or not abs(number) < 2**62 or not np.iinfo(dtype.np).min <= number <= np.iinfo(dtype.np).max
+        ):
+            continue
+        found = storage.of_number(aval(dtype, (1, 1)), number)
+        assert made.view(found).tobytes() == const_attrs(number, dtype)[1] and not made.view(found).flags.writeable
 
 
 @pytest.mark.parametrize("name", LAYOUTS)

@@ -37,101 +37,27 @@ from hologram.backends.native.code.capi import (
 )
 from hologram.backends.native.code.object_layout import VALUE_OFFSET, layout
 from hologram.backends.native.code.records import WRITABLE, Context, List, NDArray, Object, Output, Sized, Spec, Storage, heap, process, remote
+from hologram.backends.native.code.scalars import put_float, put_integer
 from hologram.backends.native_lang.language import (
     Array,
     address,
-    f32,
-    f64,
-    float_bits,
     i64,
     integer,
     native,
     offset,
     ptr,
     shift_right,
-    to_float,
     void,
 )
-from hologram.dtypes import FloatFormat
 
-Words, Pointers, Doubles, Singles = Array[i64], Array[ptr], Array[f64], Array[f32]
+Words, Pointers = Array[i64], Array[ptr]
 
 TENSOR, ARRAY, VALUE, FLOAT, INTEGER, BOOLEAN, SAME, REMOTE, BUFFER, FIELD, TUPLE, LIST, DICT, RESULT, NUMBER = range(15)
-# formats of converted Python scalars, beside those of narrow floats; an integer of any width is the low bytes of a word
-AS_INTEGER, AS_DOUBLE, AS_SINGLE = range(3)
-EXACT_IN_DOUBLE = 1 << 53
 CONTIGUOUS_ALIGNED = 0x101  # NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED
 PY_EQ = 2
 
 
-def narrow_format(f: FloatFormat) -> int:
-    """The word for a narrow float, from its lowest byte up: its bits, fraction bits, least exponent without its sign, pattern of what is beyond."""
-    return f.bits | f.fraction_bits << 8 | -f.least_exponent << 16 | f.beyond << 32
-
-
 # --- Python scalars -------------------------------------------------------------------------------------------------------------------------
-
-
-@native
-def round_double(x: f64, mantissa: i64, lowest: i64) -> i64:
-    """A finite double's sign-less value in units of a narrow binary format, rounded to even: mantissa | exponent << mantissa.
-
-    ``mantissa`` counts stored bits, ``lowest`` is the exponent of its smallest normal number.
-    """
-    bits = float_bits(x)
-    exponent = (shift_right(bits, 52) & 0x7FF) - 1023
-    significand = (bits & 0xFFFFFFFFFFFFF) | (1 << 52)
-    biased = exponent - lowest + 1
-    drop = 52 - mantissa
-    if biased < 1:
-        drop = drop + 1 - biased
-        biased = 1
-    if drop > 54:
-        return 0
-    kept = shift_right(significand, drop)
-    rest = significand & ((1 << drop) - 1)
-    half = 1 << (drop - 1)
-    if rest > half or (rest == half and kept & 1 != 0):
-        kept += 1
-    return kept + ((biased - 1) << mantissa)
-
-
-@native
-def narrow_float(x: f64, form: i64) -> i64:
-    """The bits of x as a narrow float, by the word of :func:`narrow_format`. What is beyond the range gives infinity, or NaN."""
-    bits = float_bits(x)
-    sign = shift_right(bits, 63) << ((form & 0xFF) - 1)
-    mantissa = shift_right(form, 8) & 0xFF
-    beyond = shift_right(form, 32)
-    magnitude = bits & 0x7FFFFFFFFFFFFFFF
-    if magnitude > 0x7FF0000000000000:
-        return sign | beyond | (1 << (mantissa - 1))
-    if magnitude == 0x7FF0000000000000:
-        return sign | beyond
-    narrow = round_double(x, mantissa, -(shift_right(form, 16) & 0xFFFF))
-    return sign | (beyond if narrow > beyond else narrow)
-
-
-@native
-def put_float(cell: ptr, x: f64, form: i64) -> void:
-    if form == AS_DOUBLE:
-        Doubles(cell)[0] = x
-    elif form == AS_SINGLE:
-        Singles(cell)[0] = x
-    else:
-        Words(cell)[0] = narrow_float(x, form)
-
-
-@native
-def put_integer(cell: ptr, n: i64, form: i64) -> i64:
-    """Zero if the integer has no exact double to convert."""
-    if form == AS_INTEGER:
-        Words(cell)[0] = n
-    elif n > EXACT_IN_DOUBLE or n < -EXACT_IN_DOUBLE:
-        return 0
-    else:
-        put_float(cell, to_float(n), form)
-    return 1
 
 
 @native

@@ -14,8 +14,9 @@ from hologram.backends.native.code.capi import (
     PyTuple_SetItem,
     PyType_GenericAlloc,
 )
-from hologram.backends.native.code.dispatch.match import AS_DOUBLE, DICT, NUMBER, RESULT, SAME, TUPLE
+from hologram.backends.native.code.dispatch.match import DICT, NUMBER, RESULT, SAME, TUPLE
 from hologram.backends.native.code.records import Context, Object, Storage, process
+from hologram.backends.native.code.scalars import AS_DOUBLE
 
 # None is the null pointer.
 # mypy: disable-error-code="return-value"
