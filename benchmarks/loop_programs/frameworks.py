@@ -35,21 +35,25 @@ def of_hologram() -> Traced:
     import hologram as hg
     import hologram.numpy as hnp
 
-    lax = getattr(hg, "lax", None)
-
-    def span(starts: Any, sizes: Any) -> Any:
-        """The indices of a window: how it is read and written where there is no ``dynamic_slice``."""
-        places = [s + hnp.arange(n) for s, n in zip(starts, sizes, strict=True)]
-        return tuple(p.reshape([-1 if i == axis else 1 for i in range(len(places))]) for axis, p in enumerate(places))
-
     def assign(x: Any, index: int, value: Any) -> Any:
         x[index] = value
         return x
 
-    window = lax.dynamic_slice if lax else lambda x, starts, sizes: x[span(starts, sizes)]
-    update = lax.dynamic_update_slice if lax else lambda x, new, starts: x.at[span(starts, new.shape)].set(new)
     loops = hg.fori_loop, hg.while_loop, hg.scan, hg.cond
-    return Traced(hnp, hg.nn, hg.jit, hg.tensor, hg.block_until_ready, *loops, hg.vmap, hg.grad, window, update, assign, lambda of: of.peak)
+    return Traced(
+        hnp,
+        hg.nn,
+        hg.jit,
+        hg.tensor,
+        hg.block_until_ready,
+        *loops,
+        hg.vmap,
+        hg.grad,
+        hg.lax.dynamic_slice,
+        hg.lax.dynamic_update_slice,
+        assign,
+        lambda of: of.peak,
+    )
 
 
 def of_jax() -> Traced:
