@@ -63,7 +63,7 @@ class IndexCheck(NamedTuple):
 class CpuTarget:
     """The CPU: a call returns when its results are there."""
 
-    max_donated_bytes: float = NONTEMPORAL_BYTES  # larger results are written past the caches, in memory of their own
+    aligned_bytes: float = NONTEMPORAL_BYTES  # results from this size on are written past the caches, and start between no lines of these
     move = staticmethod(ctypes.memmove)
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ class CpuTarget:
 class CudaTarget:
     """A CUDA device: calls return before the device is done."""
 
-    max_donated_bytes = float("inf")
+    aligned_bytes = float("inf")
 
     def __init__(self, name: str) -> None:
         self.name, self.device = name, torch.device(name)
