@@ -46,7 +46,17 @@ def two_layers(x: Any, i: Any) -> Any:
     return x.at[1].set(x[1].at[i].set(ROW * 2))
 
 
-FORMS = [layer, first_rows, inner_block, transposed, two_layers]
+def beside_ones(x: Any, i: Any) -> Any:
+    turned = hnp.permute_dims(x, (1, 0, 2))[None, :, None]
+    return hnp.permute_dims(turned.at[:, i].set(ROW)[0, :, 0], (1, 0, 2))
+
+
+def part_beside_ones(x: Any, i: Any) -> Any:
+    wide = x[None]
+    return wide.at[:, :, :8].set(wide[:, :, :8].at[:, :, i].set(ROW))[0]
+
+
+FORMS = [part_beside_ones, layer, first_rows, inner_block, transposed, layer_of_transposed, beside_ones, two_layers]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -57,7 +67,7 @@ def test_scatters_are_to_the_array(form: Any) -> None:
     assert scatters and all(n.shape == X.shape for n in scatters) and not any(n.op.name in ("transpose", "pad") for n in nodes)
 
 
-@pytest.mark.parametrize("form", [*FORMS, layer_of_transposed])
+@pytest.mark.parametrize("form", FORMS)
 @hypothesis.given(index=st.integers(-20, 20))
 def test_values(form: Any, index: int) -> None:
     """As without the pass, for starts outside of the view too."""
