@@ -24,11 +24,10 @@ from hologram.trace.recorder import Trace
 from hologram.trace.tensor import Tensor
 from hologram_torch.aten import lookup
 from hologram_torch.aten.linear_algebra.factorizations import AMBIGUOUS
-from hologram_torch.aten.shapes.indexing import ranges
 from hologram_torch.aten.shapes.movement import LAYOUT_SENSITIVE
 from hologram_torch.bridge.element_types import dtype_of, torch_dtype_of
 from hologram_torch.bridge.strided import base_of, shown
-from hologram_torch.compile.control import FORMS, Bodies, Refused
+from hologram_torch.compile.control import FORMS, Bodies, Refused, indices_out_of_range
 from hologram_torch.compile.frozen import base_array
 from hologram_torch.compile.fx_types import Sizes, Symbols, TensorType, symbols_of, typed
 from hologram_torch.compile.positions import FORMS as POSITIONAL
@@ -374,8 +373,8 @@ class Partition:
                 values[x] = shown(layout, hg.asarray(base_array(self.frozen[x], layout.base)))
             out_of_range: list[Tensor] = []
             for node in segment.nodes:
-                values[node] = self._computed(node, values.__getitem__)
-                found = self._out_of_range(node, values)
+                values[node], found = self.bodies.checked(lambda node=node: self._computed(node, values.__getitem__))  # type: ignore[misc]
+                found += indices_out_of_range(node, values)
                 segment.indexing += [f"{node.name} = {node.target}"] * bool(found)
                 out_of_range += found
             results = [base_of(self.output_layout(segment, x), values[x]) for x in segment.outputs]
@@ -383,14 +382,6 @@ class Partition:
                 before = [] if segment.device == HOST else [wrap(trace.input((), dtype_of(torch.bool)))]
                 results.append(functools.reduce(hnp.logical_or, before + out_of_range))
             return trace.graph([node_of(x) for x in results])
-
-    @staticmethod
-    def _out_of_range(node: fx.Node, values: dict[fx.Node, Any]) -> list[Tensor]:
-        """For each index of a node, whether one of its elements is out of range."""
-        if not isinstance(node.target, OpOverload):
-            return []
-        args = fx.map_arg(node.args, lambda n: values.get(n, n))
-        return [hnp.any((index < low) | (index >= size)) for index, low, size in ranges(node.target.name(), args) if index.size]
 
 
 def _in_c_order(shape: tuple[int, ...]) -> Movement:
