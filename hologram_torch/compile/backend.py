@@ -80,9 +80,8 @@ class _ForEachSize:
     """A graph as a function of a list: one program for each set of sizes and strides that it is called with, which takes positions as operands where
     it can."""
 
-    _boxed_call = True
-
     def __init__(self, unit: Unit) -> None:
+        self._boxed_call = True  # AOTAutograd takes over attributes of the object, not those of its class
         self._unit, self._placeholders = unit, list(unit.module.graph.find_nodes(op="placeholder"))
         self._programs = Recent(MAX_SIZES)
         self._take(() if unit.static else position_symbols(unit.module.graph))

@@ -263,7 +263,7 @@ def test_a_position_on_which_a_size_depends() -> None:
 def test_a_position_that_pytorch_reads() -> None:
     def step(c: torch.Tensor, i: int, k: torch.Tensor) -> Any:
         c[:, :, i : i + 1] = k
-        return torch.cdist(c[0, 0, i : i + 1], k[0, 0]), torch.linalg.matrix_power(c[0, :, :4, :4], i - i + 2)
+        return torch.histc(c[0, 0, i : i + 1], 4), torch.linalg.matrix_power(c[0, :, :4, :4], i - i + 2)
 
     in_both(step, lambda: [cache()], [(i, K) for i in (3, 4, 5)])
 
@@ -323,9 +323,9 @@ def test_views_of_what_is_in_an_arguments_memory() -> None:
 
     def step(c: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
         c.mul_(v)
-        return torch.cdist(c[2:4], c[4:6])
+        return torch.histc(c[2:4], 4)
 
-    in_both(step, lambda: [torch.stack([table(), table() + 1])[1]], [(t(1.5),)])
+    in_both(step, lambda: [torch.stack([table() * 0, table()])[1]], [(t(1.5),)])
 
 
 @pytest.mark.parametrize("mode", [torch.no_grad, torch.inference_mode, torch.enable_grad])
