@@ -252,6 +252,43 @@ def test_slices_of_a_length_that_varies() -> None:
     assert not any(written_whole(w) for w in found)
 
 
+def test_two_positions() -> None:
+    def step(c: torch.Tensor, i: int, j: int, k: torch.Tensor) -> torch.Tensor:
+        c[:, :, i : i + 1] = k
+        c[:, :, j : j + 1] = k * 2
+        return c[:, :, i : i + 1] * c[:, :, j : j + 1]
+
+    found = in_both(step, lambda: [cache()], [(3, 4, K), (5, 9, K), (6, 8, K), (7, 3, K)])
+    assert len(found) == 2 and not written_whole(found[1])
+
+
+def test_positions_from_the_end() -> None:
+    def step(c: torch.Tensor, i: int) -> torch.Tensor:
+        c[i : i + 2, 3:5] = 1.5
+        return c.sum(1)
+
+    in_both(step, lambda: [table()], [(-5,), (-4,), (-7,), (3,)])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64, torch.int8])
+def test_a_position_is_a_number(dtype: torch.dtype) -> None:
+    def f(x: torch.Tensor, i: int) -> Any:
+        return x + i, x * i, x // i, x > i, torch.full((3,), i), torch.where(x > i, x, i), x.clamp(max=i), torch.arange(i, i + 4)
+
+    in_both(f, lambda: [torch.arange(10).to(dtype)], [(3,), (4,), (5,), (7,)])
+
+
+def test_derivatives_at_a_position() -> None:
+    def f(x: torch.Tensor, w: torch.Tensor, i: int) -> torch.Tensor:
+        return (x[:, i : i + 2] * (w * i).sum()).sum()
+
+    fast = torch.compile(f, backend="hologram")
+    x = torch.linspace(0, 1, 160).reshape(4, 40).requires_grad_()
+    w = torch.linspace(1, 2, 3).requires_grad_()
+    for i in (3, 4, 5, 9):
+        torch.testing.assert_close(torch.autograd.grad(fast(x, w, i), (x, w)), torch.autograd.grad(f(x, w, i), (x, w)))
+
+
 def test_a_position_on_which_a_size_depends() -> None:
     def step(c: torch.Tensor, i: int, k: torch.Tensor) -> torch.Tensor:
         c[:, :, i : i + 1] = k
