@@ -30,6 +30,7 @@ from hologram.graph.canonical.control_flow import canonical_body, simplify_contr
 from hologram.graph.canonical.integer_ranges import Ranges
 from hologram.graph.canonical.loop_layout import arrange_windows
 from hologram.graph.canonical.loop_ranges import ranges_in, refine_ranges
+from hologram.graph.canonical.view_updates import update_bases
 from hologram.graph.constants.fold import fold_constants
 from hologram.graph.constants.loop_prepack import pack_before_loops
 from hologram.graph.execution_plan import ExecutionPlan
@@ -71,6 +72,10 @@ def _simplify(graph: Graph, context: Context) -> Graph:
     return rewrite_bottom_up(graph, SIMPLIFY, context.precision, context.count)
 
 
+def _view_updates(graph: Graph, context: Context) -> Graph:
+    return update_bases(graph, context.count)
+
+
 def _constant_windows(graph: Graph, context: Context) -> Graph:
     return select_windows(graph, context.count)
 
@@ -102,6 +107,7 @@ def _sink(graph: Graph, context: Context) -> Graph:
 ARGUMENTS = Pass("arguments", _arguments, _verify)
 COMPLEXES = Pass("complexes", _complexes, _verify, required=True)
 SIMPLIFICATION = Pass("simplify", _simplify, _verify)
+VIEW_UPDATES = Pass("view_updates", _view_updates, _verify)
 CONSTANT_WINDOWS = Pass("constant_windows", _constant_windows, _verify)
 BODIES = Pass("bodies", _bodies, _verify)
 LOOP_RANGES = Pass("loop_ranges", _loop_ranges, _verify)
@@ -112,6 +118,7 @@ CANONICAL: tuple[Pass | Repeat, ...] = (
     ARGUMENTS,
     COMPLEXES,
     SIMPLIFICATION,
+    Repeat((VIEW_UPDATES, SIMPLIFICATION)),
     Repeat((CONSTANT_WINDOWS, SIMPLIFICATION)),
     Repeat((BODIES, SIMPLIFICATION)),
     Repeat((LOOP_RANGES, BODIES, SIMPLIFICATION)),

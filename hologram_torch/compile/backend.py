@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -17,8 +17,9 @@ from hologram.support.lru_cache import Recent
 from hologram.support.precision import PRECISIONS
 from hologram_torch.compile.decompositions import decompositions
 from hologram_torch.compile.frozen import Frozen, parameters
-from hologram_torch.compile.fx_types import UnknownSize, is_dynamic, sizes_of
+from hologram_torch.compile.fx_types import Sizes, Symbols, UnknownSize, is_dynamic, sizes_of, symbols_of
 from hologram_torch.compile.partition import Partition
+from hologram_torch.compile.positions import NoPosition, position_symbols
 from hologram_torch.compile.program_writer import ProgramWriter
 from hologram_torch.compile.recompute import split_joint_graph
 from hologram_torch.compile.simplify import simplify
@@ -40,21 +41,32 @@ class Options(NamedTuple):
     freeze: bool = False
 
 
-def _compiled(stage: str, module: fx.GraphModule, sizes: Any, options: Options, static: Sequence[int], observe: Observer | None) -> Call:
-    """Compiles one graph with known sizes to a function of a list; the arguments ``static`` are constants.
+class Unit(NamedTuple):
+    """One graph that is compiled, perhaps for several sizes: the arguments ``static`` are constants.
 
     ``observe`` is told the stage, the graph, and the writer of its program: None for a graph that PyTorch computes as a whole, because a size in it
     depends on values.
     """
-    if static:
-        return Frozen(static, lambda frozen: _written(stage, module, sizes, options, frozen, observe))
-    return _written(stage, module, sizes, options, {}, observe)
+
+    stage: str
+    module: fx.GraphModule
+    options: Options
+    static: Sequence[int]
+    observe: Observer | None
 
 
-def _written(stage: str, module: fx.GraphModule, sizes: Any, options: Options, frozen: Mapping[int, torch.Tensor], observe: Observer | None) -> Call:
+def _compiled(unit: Unit, sizes: Sizes, positions: Symbols = frozenset()) -> Call:
+    """Compiles a graph with known sizes to a function of a list. Raises NoPosition where one of the ``positions`` has to be known too."""
+    if unit.static:
+        return Frozen(unit.static, lambda frozen: _written(unit, sizes, positions, frozen))
+    return _written(unit, sizes, positions, {})
+
+
+def _written(unit: Unit, sizes: Sizes, positions: Symbols, frozen: Mapping[int, torch.Tensor]) -> Call:
+    stage, module, options, _, observe = unit
     placeholders = list(module.graph.find_nodes(op="placeholder"))
     try:
-        partition = Partition(module.graph, sizes, {placeholders[i]: x for i, x in frozen.items()})
+        partition = Partition(module.graph, sizes, {placeholders[i]: x for i, x in frozen.items()}, positions)
         writer = ProgramWriter(module, partition, options.precision)
         call = writer.write()
     except UnknownSize:
@@ -64,21 +76,38 @@ def _written(stage: str, module: fx.GraphModule, sizes: Any, options: Options, f
     return call
 
 
-def _for_each_size(module: fx.GraphModule, compile_for: Callable[[Any], Call]) -> Call:
-    """Returns a function that compiles one program for each set of sizes and strides that it is called with."""
-    placeholders = list(module.graph.find_nodes(op="placeholder"))
-    programs = Recent(MAX_SIZES)
+class _ForEachSize:
+    """A graph as a function of a list: one program for each set of sizes and strides that it is called with, which takes positions as operands where
+    it can."""
 
-    def call(args: list[Any]) -> Any:
-        key = tuple([(x.shape, x.stride()) if isinstance(x, torch.Tensor) else x for x in args])
-        program = programs.get(key)
+    def __init__(self, unit: Unit) -> None:
+        self._boxed_call = True  # AOTAutograd takes over attributes of the object, not those of its class
+        self._unit, self._placeholders = unit, list(unit.module.graph.find_nodes(op="placeholder"))
+        self._programs = Recent(MAX_SIZES)
+        self._take(() if unit.static else position_symbols(unit.module.graph))
+
+    def _take(self, positions: Iterable[Any]) -> None:
+        self._positions = frozenset(positions)
+        self._moving = frozenset(i for i, p in enumerate(self._placeholders) if symbols_of(p.meta.get("val")) & self._positions)
+
+    def __call__(self, args: list[Any]) -> Any:
+        program = self._programs.get(self._key(args))
         if program is None:
-            program = compile_for(sizes_of(placeholders, args))
-            programs.put(key, program)
+            program = self._compiled_for(args)
+            self._programs.put(self._key(args), program)
         return program(args)
 
-    call._boxed_call = True  # type: ignore[attr-defined]
-    return call
+    def _key(self, args: list[Any]) -> tuple[Any, ...]:
+        moving = self._moving
+        return tuple([(x.shape, x.stride()) if isinstance(x, torch.Tensor) else None if i in moving else x for i, x in enumerate(args)])
+
+    def _compiled_for(self, args: list[Any]) -> Call:
+        sizes = sizes_of(self._placeholders, args)
+        try:
+            return _compiled(self._unit, {s: n for s, n in sizes.items() if s not in self._positions}, self._positions)
+        except NoPosition:
+            self._take(())
+            return _compiled(self._unit, sizes)
 
 
 def _compiler(stage: str, options: Options, observe: Observer | None) -> Callable[[fx.GraphModule, Sequence[Any]], Call]:
@@ -87,9 +116,8 @@ def _compiler(stage: str, options: Options, observe: Observer | None) -> Callabl
     def compiler(module: fx.GraphModule, example_inputs: Sequence[Any]) -> Call:
         simplify(module)
         static = parameters(module.graph) if options.freeze and stage == "inference" else []
-        if is_dynamic(module.graph):
-            return _for_each_size(module, lambda sizes: _compiled(stage, module, sizes, options, static, observe))
-        return _compiled(stage, module, {}, options, static, observe)
+        unit = Unit(stage, module, options, static, observe)
+        return _ForEachSize(unit) if is_dynamic(module.graph) else _compiled(unit, {})
 
     return compiler
 

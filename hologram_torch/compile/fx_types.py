@@ -12,19 +12,23 @@ from torch import fx
 from hologram_torch.bridge import cuda
 
 Sizes = Mapping[Any, Any]  # values of symbols
+Symbols = frozenset[Any]
 
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """A tensor's shape, strides, offset in its storage, element type and device, such as ``cuda:0``. ``lazy``: a conjugation or negation of it is
-    pending."""
+    """A tensor's shape, strides, offset in its storage, element type and device, such as ``cuda:0``. The offset is None where it depends on positions
+    (:mod:`positions`). ``lazy``: a conjugation or negation of it is pending."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...]
-    offset: int
+    offset: int | None
     dtype: torch.dtype
     device: str
     lazy: bool
+
+
+POSITION = TensorType((), (), 0, torch.int64, "cpu", False)  # of an integer that programs take as an operand
 
 
 class UnknownSize(Exception):
@@ -43,17 +47,25 @@ def number(x: Any, sizes: Sizes) -> Any:
     return float(value) if isinstance(x, torch.SymFloat) else bool(value)
 
 
-def typed(val: Any, sizes: Sizes) -> Any:
-    """The type of ``node.meta["val"]``: a TensorType for a tensor, a number for a number, lists of these for lists."""
+def symbols_of(x: Any) -> Symbols:
+    """The symbols that a number depends on."""
+    return frozenset(x.node.expr.free_symbols) if isinstance(x, (torch.SymInt, torch.SymFloat, torch.SymBool)) else frozenset()
+
+
+def typed(val: Any, sizes: Sizes, positions: Symbols = frozenset()) -> Any:
+    """The type of ``node.meta["val"]``: a TensorType for a tensor and for an integer that depends on ``positions``, a number for other numbers, lists
+    of these for lists."""
     if isinstance(val, torch.Tensor):
         shape = tuple(number(n, sizes) for n in val.shape)
         if val.layout is not torch.strided:
             return None
         strides = tuple(number(n, sizes) for n in val.stride())
-        return TensorType(shape, strides, number(val.storage_offset(), sizes), val.dtype, str(cuda.device_of(val)), val.is_conj() or val.is_neg())
+        offset = val.storage_offset()
+        known = None if symbols_of(offset) & positions else number(offset, sizes)
+        return TensorType(shape, strides, known, val.dtype, str(cuda.device_of(val)), val.is_conj() or val.is_neg())
     if isinstance(val, (list, tuple)):
-        return [typed(v, sizes) for v in val]
-    return number(val, sizes)
+        return [typed(v, sizes, positions) for v in val]
+    return POSITION if symbols_of(val) & positions else number(val, sizes)
 
 
 def sizes_of(placeholders: Sequence[fx.Node], args: Sequence[Any]) -> dict[Any, Any]:

@@ -24,13 +24,14 @@ from hologram.trace.recorder import Trace
 from hologram.trace.tensor import Tensor
 from hologram_torch.aten import lookup
 from hologram_torch.aten.linear_algebra.factorizations import AMBIGUOUS
-from hologram_torch.aten.shapes.indexing import ranges
 from hologram_torch.aten.shapes.movement import LAYOUT_SENSITIVE
 from hologram_torch.bridge.element_types import dtype_of, torch_dtype_of
 from hologram_torch.bridge.strided import base_of, shown
-from hologram_torch.compile.control import FORMS, Bodies, Refused
+from hologram_torch.compile.control import FORMS, Bodies, Refused, indices_out_of_range
 from hologram_torch.compile.frozen import base_array
-from hologram_torch.compile.fx_types import Sizes, TensorType, typed
+from hologram_torch.compile.fx_types import Sizes, Symbols, TensorType, symbols_of, typed
+from hologram_torch.compile.positions import FORMS as POSITIONAL
+from hologram_torch.compile.positions import NUMBERS, NoPosition
 from hologram_torch.compile.targets import HOST, why_not
 
 _SEEDED = torch.Tag.nondeterministic_seeded
@@ -63,11 +64,13 @@ class Partition:
     - ``stages``: in their order, each a list of segments, one a device, and the nodes of PyTorch that may read them.
     - ``portable``: numbers on the CPU that depend on no tensor; each segment that reads one computes it itself.
     - ``frozen``: arguments that are constants, with their values.
+    - ``positions``: integers that segments take as operands (:mod:`positions`). Raises NoPosition where one has to be known.
     """
 
-    def __init__(self, graph: fx.Graph, sizes: Sizes, frozen: Mapping[fx.Node, torch.Tensor]) -> None:
+    def __init__(self, graph: fx.Graph, sizes: Sizes, frozen: Mapping[fx.Node, torch.Tensor], positions: Symbols = frozenset()) -> None:
         self.graph, self.frozen = graph, frozen
-        self.types: dict[fx.Node, Any] = {n: typed(n.meta.get("val"), sizes) for n in graph.nodes if n.op != "output"}
+        self.types: dict[fx.Node, Any] = {n: typed(n.meta.get("val"), sizes, positions) for n in graph.nodes if n.op != "output"}
+        self.positions = {n for n in graph.nodes if n.op != "output" and symbols_of(n.meta.get("val")) & positions}
         self.bodies = Bodies(self.types, sizes, self._computed)
         self.placeholders = list(graph.find_nodes(op="placeholder"))
         (output,) = graph.find_nodes(op="output")
@@ -77,6 +80,7 @@ class Partition:
         self._place = {n: i for i, n in enumerate(graph.nodes)}
         self._missing: dict[str, str | None] = {}  # why Hologram has no such device
         self._try_all()
+        self._require_positions()
         self.stages = self._stages()
 
     # --- what Hologram can compute -----------------------------------------------------------------------------------------
@@ -104,6 +108,15 @@ class Partition:
                     else:
                         self._note_portable(node)
 
+    def _require_positions(self) -> None:
+        """Raises NoPosition where PyTorch reads a position, or a value that depends on one is no operand of a segment."""
+        for x in self.positions:
+            refused = next((u for u in (x, *x.users) if u in self.reasons), None)
+            if refused is not None:
+                raise NoPosition(f"{refused.name}: {self.reasons[refused]}")
+            if x in self.results and x.op != "placeholder":
+                raise NoPosition(f"{x.name} is a result")
+
     def _require_kernels(self, node: fx.Node, recorded: Iterable[Node]) -> None:
         """Raises Refused for ops on another device that Hologram runs on the host, since PyTorch has kernels for them."""
         if self.device_of(node) != HOST and any(n.op.kind == "host" for n in recorded):
@@ -111,7 +124,8 @@ class Partition:
 
     def _note_portable(self, node: fx.Node) -> None:
         of = self.types[node]
-        if isinstance(of, TensorType) and (of.device, of.shape) == (HOST, ()) and all(x in self.portable for x in node.all_input_nodes):
+        is_scalar = isinstance(of, TensorType) and (of.device, of.shape) == (HOST, ())
+        if is_scalar and all(x in self.portable or (x in self.positions and x.op == "placeholder") for x in node.all_input_nodes):
             self.portable.add(node)
 
     def device_of(self, node: fx.Node) -> str:
@@ -141,8 +155,12 @@ class Partition:
             made = list(FORMS[node.target](self.bodies, value, *node.args))
             self._check(made, self.types[node], HOST)
             return made
-        row = self._row(node)
         args, options = value((node.args, node.kwargs))
+        if node in self.positions and node.target in NUMBERS:
+            return node.target(*args)
+        row = self._row(node)
+        if node.target in POSITIONAL and any(x in self.positions for x in node.all_input_nodes):
+            row = functools.partial(POSITIONAL[node.target], self.types[node])
         made = row(*args, **{k: v for k, v in options.items() if k != "device"})  # it is the one where the results are
         self._check(made, self.types[node], self.device_of(node))
         return made
@@ -251,7 +269,7 @@ class Partition:
             x = todo.pop()
             if x in self.portable and x not in found:
                 found.add(x)
-                todo += x.all_input_nodes
+                todo += x.all_input_nodes  # of which arguments are no portable numbers, but inputs
         own = set(nodes)
         return sorted(found - own, key=self._place.__getitem__) + nodes
 
@@ -266,6 +284,8 @@ class Partition:
         Views are those of tensors that exist and of outputs, and those that would otherwise be stored several times or with gaps.
         """
         bases = {x: self._base(x) for x in wanted}
+        if any(self.types[x].offset is None and base is not x for x, base in bases.items()):
+            raise NoPosition("where a view that is read begins")
         count = Counter(bases.values())
         outputs: dict[fx.Node, None] = {}
         for x, base in bases.items():
@@ -304,7 +324,8 @@ class Partition:
     def overwritten(self, segment: Segment, node: fx.Node) -> fx.Node | None:
         """The assignment that makes an output the new value of an argument, if the output may be computed in the argument's memory.
 
-        That is where nothing outside of the segment reads the old value. None where there is no such assignment.
+        That is where nothing outside of the segment reads the old value, nor, where PyTorch gives the new one other strides, the new value by
+        itself. None where there is no such assignment.
         """
         assignments = [u for u in node.users if u.target is _ASSIGN]
         if len(assignments) != 1 or assignments[0].args[1] is not node:
@@ -319,14 +340,23 @@ class Partition:
             return None
         own = {*segment.nodes, assignments[0]}
         given, made = self.types[argument], self.types[node]
-        alike = (given.shape, given.strides, given.dtype, given.device) == (made.shape, made.strides, made.dtype, made.device)
-        return assignments[0] if alike and self.is_dense(node) and all(u in own for u in argument.users) else None
+        alike = (given.shape, given.dtype, given.device) == (made.shape, made.dtype, made.device) and self.is_dense(argument)
+        unread = node not in self.results and all(u in own for u in node.users) and node not in [base for _, base in segment.views]
+        if not alike or not (unread or given.strides == made.strides) or any(u not in own for u in argument.users):
+            return None
+        return assignments[0]
 
     # --- one segment -------------------------------------------------------------------------------------------------------
 
-    def output_layout(self, node: fx.Node) -> Movement:
-        """The layout of a computed tensor: torch's strides where these leave no gaps, else C order."""
-        of = self.types[node]
+    def stored_type(self, segment: Segment, node: fx.Node) -> TensorType:
+        """The type that an output is computed with: of the argument that it overwrites, else its own."""
+        assignment = self.overwritten(segment, node)
+        found: TensorType = self.types[node if assignment is None else assignment.args[0]]  # type: ignore[index]
+        return found
+
+    def output_layout(self, segment: Segment, node: fx.Node) -> Movement:
+        """The layout that an output is computed in: that of its stored type where it leaves no gaps, else C order."""
+        of = self.stored_type(segment, node)
         found = own_movement(of.shape, of.strides)
         return found if found is not None and found.is_dense else _in_c_order(of.shape)
 
@@ -343,23 +373,15 @@ class Partition:
                 values[x] = shown(layout, hg.asarray(base_array(self.frozen[x], layout.base)))
             out_of_range: list[Tensor] = []
             for node in segment.nodes:
-                values[node] = self._computed(node, values.__getitem__)
-                found = self._out_of_range(node, values)
+                values[node], found = self.bodies.checked(lambda node=node: self._computed(node, values.__getitem__))  # type: ignore[misc]
+                found += indices_out_of_range(node, values)
                 segment.indexing += [f"{node.name} = {node.target}"] * bool(found)
                 out_of_range += found
-            results = [base_of(self.output_layout(x), values[x]) for x in segment.outputs]
+            results = [base_of(self.output_layout(segment, x), values[x]) for x in segment.outputs]
             if out_of_range:
                 before = [] if segment.device == HOST else [wrap(trace.input((), dtype_of(torch.bool)))]
                 results.append(functools.reduce(hnp.logical_or, before + out_of_range))
             return trace.graph([node_of(x) for x in results])
-
-    @staticmethod
-    def _out_of_range(node: fx.Node, values: dict[fx.Node, Any]) -> list[Tensor]:
-        """For each index of a node, whether one of its elements is out of range."""
-        if not isinstance(node.target, OpOverload):
-            return []
-        args = fx.map_arg(node.args, lambda n: values.get(n, n))
-        return [hnp.any((index < low) | (index >= size)) for index, low, size in ranges(node.target.name(), args) if index.size]
 
 
 def _in_c_order(shape: tuple[int, ...]) -> Movement:

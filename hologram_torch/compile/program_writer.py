@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import fx
 
+from hologram.backends.llvm.memory import CACHE_LINE
 from hologram.ir.strides import contiguous_strides, own_movement
 from hologram_torch.compile.fx_types import TensorType
 from hologram_torch.compile.partition import Partition, Segment
@@ -29,13 +32,14 @@ class ProgramWriter:
     def __init__(self, module: fx.GraphModule, partition: Partition, precision: str) -> None:
         self.module, self.partition, self.precision = module, partition, precision
         self.lines: list[str] = []
-        self.names: dict[str, Any] = {"hg_conform": conform}
+        self.names: dict[str, Any] = {"hg_conform": conform, "hg_int64": ctypes.c_int64, "hg_addressof": ctypes.addressof}
         self.executables: list[Any] = []
         self._targets: dict[str, CpuTarget | CudaTarget] = {}
         self._variables = 0
         self._contiguous: dict[fx.Node, str] = {}
         self._known: dict[tuple[type, Any], str] = {}
         self._ready: set[str] = set()
+        self._in_place: set[fx.Node] = set()  # outputs that may be in the memory of arguments
         self.assigned: set[fx.Node] = set()  # assignments to arguments in whose memory the values are computed
 
     def write(self) -> Callable[[list[Any]], tuple[Any, ...]]:
@@ -119,6 +123,12 @@ class ProgramWriter:
 
     def _address(self, node: fx.Node) -> str:
         of = self.partition.types[node]
+        if node in self.partition.positions:
+            name = f"{node.name}_at"
+            if name not in self._ready:
+                self._ready.add(name)
+                self.lines.append(f"{name} = hg_int64({node.name})")
+            return f"hg_addressof({name})"
         if own_movement(of.shape, of.strides) is None:
             name = f"{node.name}_c"
             if name not in self._ready:
@@ -132,7 +142,7 @@ class ProgramWriter:
             self._compiled(segment)
         for x, base in segment.views:
             of, start = self.partition.types[x], self.partition.types[x].offset - self.partition.types[base].offset
-            offset = str(start) if base in segment.outputs else f"{base.name}.storage_offset() + {start}"
+            offset = str(start) if base in segment.outputs and base not in self._in_place else f"{base.name}.storage_offset() + {start}"
             self.lines.append(f"{x.name} = {base.name}.as_strided({self._name(of.shape, 'n')}, {self._name(of.strides, 'n')}, {offset})")
 
     def _target(self, device: str) -> CpuTarget | CudaTarget:
@@ -146,14 +156,20 @@ class ProgramWriter:
         self.executables.append(program.executable)
         sources = self._sources(segment, there)
         gapped: list[tuple[fx.Node, str]] = []
-        donated = self._donated(segment, program, there)
-        tensors = [donated.get(node) or self._allocate(node, gapped, there) for node in segment.outputs]
-        targets = [(f"{t}.data_ptr()", self._nbytes(node)) for t, node in zip(tensors, segment.outputs, strict=True)]
+        donated = self._donated(segment, program)
         after: list[str] = []
+        tensors = []
+        for node in segment.outputs:
+            if node in donated:
+                tensors.append(node.name)
+                after += self._overwrite(segment, node, donated[node], there)
+            else:
+                tensors.append(self._allocate(segment, node, gapped, there))
+        targets = [(f"{t}.data_ptr()", self._nbytes(segment, node)) for t, node in zip(tensors, segment.outputs, strict=True)]
         if segment.indexing:
             check = there.check(program, ", ".join(segment.indexing), self._name, self._variable("out_of_range"))
             self.lines += check.before
-            after = check.after
+            after = [*check.after, *after]
             targets.append((check.written, 1))
             sources += [check.known] if check.known is not None else []
         self._call(program, there, sources, targets)
@@ -190,38 +206,52 @@ class ProgramWriter:
         transferred = {x: f"{name}_at + {SCALAR_BYTES * i}" for i, x in enumerate(away)}
         return [transferred.get(x) or self._address(x) for x in segment.inputs]
 
-    def _donated(self, segment: Segment, program: Compiled, there: CpuTarget | CudaTarget) -> dict[fx.Node, str]:
-        """Donated arguments: outputs that become the new values of arguments and are computed in the arguments' memory."""
-        found: dict[fx.Node, str] = {}
+    def _donated(self, segment: Segment, program: Compiled) -> dict[fx.Node, fx.Node]:
+        """Donated arguments: outputs that become the new values of arguments and are computed in the arguments' memory, with the assignments."""
+        found: dict[fx.Node, fx.Node] = {}
         for node, (kind, index) in zip(segment.outputs, program.outputs, strict=False):
             assignment = self.partition.overwritten(segment, node)
-            if assignment is None or kind != "computed" or self._nbytes(node) >= there.max_donated_bytes:
-                continue
-            argument: Any = assignment.args[0]
-            if segment.inputs.index(argument) in program.donors[index]:
-                found[node] = argument.name
-                self.lines.append(f"{node.name} = {assignment.name} = {argument.name}")
-                self.assigned.add(assignment)
+            if assignment is not None and kind == "computed" and segment.inputs.index(assignment.args[0]) in program.donors[index]:  # type: ignore[arg-type]
+                found[node] = assignment
         return found
 
-    def _allocate(self, node: fx.Node, gapped: list[tuple[fx.Node, str]], there: CpuTarget | CudaTarget) -> str:
+    def _overwrite(self, segment: Segment, node: fx.Node, assignment: fx.Node, there: CpuTarget | CudaTarget) -> list[str]:
+        """Writes that an output is computed in its argument's memory. Returns what is to be written after the call.
+
+        A large result needs memory that is aligned to cache lines, which tensors of PyTorch are, but perhaps not their parts.
+        """
+        argument, nbytes = assignment.args[0], self._nbytes(segment, node)
+        given = argument.name  # type: ignore[union-attr]
+        self._in_place.add(node)
+        self.assigned.add(assignment)
+        self.lines.append(f"{node.name} = {assignment.name} = {given}")
+        if nbytes < there.aligned_bytes:
+            return []
+        made = self._allocation(self.partition.stored_type(segment, node), nbytes, there)
+        self.lines.append(f"if {given}.data_ptr() % {CACHE_LINE}: {node.name} = {made}")
+        return [f"if {node.name} is not {given}: {given}.copy_({node.name})"]
+
+    def _allocate(self, segment: Segment, node: fx.Node, gapped: list[tuple[fx.Node, str]], there: CpuTarget | CudaTarget) -> str:
         """Writes the allocation of an output. One whose strides leave gaps is computed in C order first, and noted in ``gapped``."""
-        of = self.partition.types[node]
-        name, strides = node.name, of.strides
-        if not self.partition.is_dense(node):
-            name, strides = node.name + "_c", contiguous_strides(of.shape)
+        of, name = self.partition.stored_type(segment, node), node.name
+        found = own_movement(of.shape, of.strides)
+        if found is None or not found.is_dense:
+            of, name = replace(of, strides=contiguous_strides(of.shape)), node.name + "_c"
             gapped.append((node, name))
-        allocator = there.mapped_allocator(of.shape, strides, of.dtype, self._nbytes(node))
-        if allocator is not None:
-            self.lines.append(f"{name} = {self._name(allocator, 'allocator')}()")
-        else:
-            options = self._name(of.shape, "n"), self._name(strides, "n"), self._name(of.dtype, "t")
-            self.lines.append(f"{name} = {self._name(there.empty, 'empty')}({', '.join(options)})")
+        self.lines.append(f"{name} = {self._allocation(of, self._nbytes(segment, node), there)}")
         return name
 
-    def _nbytes(self, node: fx.Node) -> int:
+    def _allocation(self, of: TensorType, nbytes: int, there: CpuTarget | CudaTarget) -> str:
+        """The expression of new memory for a tensor without gaps."""
+        allocator = there.mapped_allocator(of.shape, of.strides, of.dtype, nbytes)
+        if allocator is not None:
+            return f"{self._name(allocator, 'allocator')}()"
+        options = self._name(of.shape, "n"), self._name(of.strides, "n"), self._name(of.dtype, "t")
+        return f"{self._name(there.empty, 'empty')}({', '.join(options)})"
+
+    def _nbytes(self, segment: Segment, node: fx.Node) -> int:
         size = self.partition.types[node].dtype.itemsize
-        for n in self.partition.output_layout(node).base:
+        for n in self.partition.output_layout(segment, node).base:
             size *= n
         return size
 

@@ -63,7 +63,7 @@ class IndexCheck(NamedTuple):
 class CpuTarget:
     """The CPU: a call returns when its results are there."""
 
-    max_donated_bytes: float = NONTEMPORAL_BYTES  # larger results are written past the caches, in memory of their own
+    aligned_bytes: float = NONTEMPORAL_BYTES  # results from this size on are written past the caches, and start between no lines of these
     move = staticmethod(ctypes.memmove)
 
     def __init__(self) -> None:
@@ -96,7 +96,7 @@ class CpuTarget:
 class CudaTarget:
     """A CUDA device: calls return before the device is done."""
 
-    max_donated_bytes = float("inf")
+    aligned_bytes = float("inf")
 
     def __init__(self, name: str) -> None:
         self.name, self.device = name, torch.device(name)
@@ -104,16 +104,21 @@ class CudaTarget:
         self.stream = cuda.raw_stream(self.device)
 
     def compile(self, graph: Graph, precision: str) -> Compiled:
-        from hologram.backends.cuda.bound import Bound
+        from hologram.backends.cuda.bound import Bound, Taken
+
+        def take(nbytes: int) -> Taken:
+            """New memory of the CUDA graph that PyTorch captures: of that graph's pool, to which it returns with the tensor."""
+            memory = self.empty((nbytes,), (1,), torch.uint8)
+            return Taken(memory.data_ptr(), memory)
 
         executable: Any = compile_graph(graph, cuda.float32_precision() if precision == "standard" else precision, self.name)
         bound = Bound(executable, torch.cuda.empty_cache)
         plan = executable.execution_plan
         outputs = [(o.kind, o.index) for o in plan.outputs]
-        return Compiled(executable, self._run(bound), outputs, bound.constants, plan.donors(), bound)
+        return Compiled(executable, self._run(bound, take), outputs, bound.constants, plan.donors(), bound)
 
-    def _run(self, bound: Any) -> Callable[..., None]:
-        stream, is_capturing, take = self.stream, cuda.is_capturing, self._taken
+    def _run(self, bound: Any, take: Callable[[int], Any]) -> Callable[..., None]:
+        stream, is_capturing = self.stream, cuda.is_capturing
 
         def run(*addresses: int) -> None:
             if is_capturing():
@@ -122,10 +127,6 @@ class CudaTarget:
                 bound(stream(), addresses)
 
         return run
-
-    def _taken(self, nbytes: int) -> int:
-        """The address of new memory of the CUDA graph that PyTorch captures; it stays the graph's when the tensor is gone."""
-        return self.empty((nbytes,), (1,), torch.uint8).data_ptr()
 
     def move(self, to: int, source: int, nbytes: int) -> None:
         from hologram.backends.cuda.bound import copy

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 from collections.abc import Callable, Sequence, Set
-from typing import Any
+from typing import Any, NamedTuple
 
 from hologram.backends.cuda.device import Block, Device, Queue
 from hologram.backends.cuda.executable import CudaExecutable
@@ -24,6 +24,14 @@ from hologram.ir.aval import aval
 ARENA, WORKSPACE = 0, 1  # what a call needs on its way
 _FLAG_BYTES = 2 * ALIGNMENT
 _captured: set[Bound] = set()  # what other libraries' graphs may launch at any time: they do not tell when they are gone
+
+
+class Taken(NamedTuple):
+    """Memory of a graph that the other library captures, which lives as long as that graph does. Nothing else in the graph has it before nobody holds
+    ``owner``."""
+
+    address: int
+    owner: object
 
 
 class Bound:
@@ -75,19 +83,19 @@ class Bound:
             finally:
                 device.inside -= 1
 
-    def captured(self, stream: int, addresses: Sequence[int], take: Callable[[int], int]) -> None:
-        """As a call, where ``stream`` is being captured by the other library: its graph will repeat the launches with these addresses. ``take(n)``
-        gives the address of ``n`` bytes that live as long as that graph does. Raises DeviceError for a program in which the host has a part."""
+    def captured(self, stream: int, addresses: Sequence[int], take: Callable[[int], Taken]) -> None:
+        """As a call, where ``stream`` is being captured by the other library: its graph will repeat the launches with these addresses. ``take``
+        gives memory of that graph. Raises DeviceError for a program in which the host has a part."""
         block, device = self._block, self.device
         if not (block.whole and block.unattended):
             raise DeviceError(f"a stream of {device.name} is being captured, and the host has a part in this program")
         if any(a % ALIGNMENT for a in addresses):
             raise DeviceError(f"a stream of {device.name} is being captured, and an argument does not begin at a multiple of {ALIGNMENT} bytes")
         _captured.add(self)
-        slots = self._slots(addresses, Block(take(block.arena)) if block.arena else None)
-        workspace = Block(take(block.workspace)) if block.workspace else None
+        arena, workspace = (take(n) if n else None for n in (block.arena, block.workspace))  # both are held until the launches are in the graph
+        slots = self._slots(addresses, Block(arena.address) if arena is not None else None)
         with device.lock:
-            device.translated(lambda: self._one_by_one(device.queue_of(stream), slots, workspace))
+            device.translated(lambda: self._one_by_one(device.queue_of(stream), slots, Block(workspace.address) if workspace is not None else None))
 
     def flag(self) -> Flag:
         """A new flag for the program, which it keeps."""

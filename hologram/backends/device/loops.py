@@ -202,6 +202,8 @@ class _While(_Loop):
         self.consts, self.carries = step.node.attrs[2], len(step.execution_plans[-1].graph.outputs)
         super().__init__(step, blocks, kept, where)
         self.most = self._most_steps()
+        # the workspace has no second place for a carry that may stay where it is, which not all do here
+        self.lacks_room = any(carry is Carry.IN_PLACE and k not in kept for k, carry in enumerate(step.carries))
 
     def _most_steps(self) -> int:
         """How many steps may be begun before it is known whether they are wanted."""
@@ -212,9 +214,12 @@ class _While(_Loop):
         return max(1, min(MAX_STEPS_AHEAD, int(IN_VAIN_NS / max(1.0, cost)), AHEAD_BYTES // max(1, room)))
 
     def last(self, first: list[Place], others: list[Place], ends: list[Place], call: Call, slots: Slots) -> list[Place]:
-        rooms = [others, ends]  # of states; more are taken as batches grow
         memories = [call.work.memory(self.most * LINE_BYTES, lambda: "the conditions of a while_loop")]
         flags = memories[0].handle, 0
+        if self.lacks_room:
+            memories.append(call.work.memory(sum(_lines(x) for x in self.carried), lambda: "carries of a while_loop"))
+            others = self._laid_out((memories[1].handle, 0))
+        rooms = [others, ends]  # of states; more are taken as batches grow
         self.run_body(call, slots, 0, [*self._fixed(slots), *first], [flags])
         if not self._conditions(call, flags, 1)[0]:
             return first

@@ -32,7 +32,7 @@ def select_windows(graph: Graph, fired: Counter[str]) -> Graph:
     changed = 0
     for n in nodes:
         inputs = tuple([image[x] for x in n.inputs])
-        corner = _corner(n)
+        corner = constant_corner(n)
         if corner is None or (_is_in_memory(inputs[0]) and _is_small(n) and _leaves_alone(n, readers, outputs)):
             image[n] = b.like(n, inputs)
         else:
@@ -50,7 +50,7 @@ def _readers(nodes: list[Node]) -> dict[Node, list[Node]]:
     return readers
 
 
-def _corner(node: Node) -> list[int] | None:
+def constant_corner(node: Node) -> list[int] | None:
     """Where the one window of a scatter begins, along each axis of the array; None for other nodes, and where that is not known, or outside."""
     if node.op.kind != "scatter":
         return None

@@ -60,6 +60,16 @@ def ranges(name: str, args: Sequence[Any]) -> list[tuple[Tensor, int, int]]:
     return found
 
 
+def out_of_range(name: str, args: Sequence[Any]) -> list[Tensor]:
+    """For each index among the arguments of the op ``name``, whether one of its elements is out of range."""
+    return [hnp.any((index < low) | (index >= size)) for index, low, size in ranges(name, args) if index.size]
+
+
+def has_indices(name: str) -> bool:
+    """Whether the op ``name`` has indices, which may be out of range."""
+    return name in KEYS or name == PUT or name in INDEX_ARGUMENTS or name in COUNTED
+
+
 def _of_bags(count: int, offsets: Tensor) -> list[tuple[Tensor, int, int]]:
     """The conditions on offsets of bags: they begin with 0, do not decrease, and end within the ``count`` indices."""
     return [(offsets[:1], 0, 1), (offsets[1:] - offsets[:-1], 0, count + 1), (offsets[-1:], 0, count + 1)]

@@ -1,7 +1,7 @@
 """A CUDA without a GPU, in the place of ``hologram.backends.cuda.api.Api``: device memory is the host's, kernels are compiled by the host's compiler.
 
 As on a device, work in a stream is done later: when something waits for it. So what a caller must keep alive or unchanged is used late, memory that
-was freed is overwritten, and addresses outside of live allocations are refused.
+was freed is overwritten and not given to anything else for a while, and addresses outside of live allocations are refused.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import contextlib
 import ctypes
 import itertools
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -23,6 +23,7 @@ from tests.support.devices.c_harness import SHARED_BYTES, compile_kernels, new_f
 
 _HEAD = re.compile(r'extern "C" __global__ void __launch_bounds__\((\d+), \d+\) (\w+)\((.*?)\) {')
 _FREED = 0xDD
+MAX_QUARANTINED, MAX_QUARANTINE_BYTES = 256, 64 << 20  # pieces of freed memory that are kept from reuse
 
 
 class FakeError(RuntimeError):
@@ -93,6 +94,8 @@ class FakeApi:
         self.streams: dict[int, list[Callable[[], None]]] = {0: []}
         self.stream = 0  # that others work in
         self.live: dict[int, np.ndarray] = {}
+        self.freed: deque[tuple[int, np.ndarray]] = deque()  # the oldest first
+        self._quarantine_bytes = 0
         self.host: dict[int, np.ndarray] = {}
         self.events: dict[int, _Point] = {}
         self.capturing: dict[int, list[Callable[[], None]]] = {}
@@ -124,19 +127,25 @@ class FakeApi:
     # --- memory --------------------------------------------------------------------------------------------------------
 
     def allocate(self, nbytes: int) -> int:
-        if sum(a.nbytes for a in self.live.values()) + nbytes > self.memory_bytes:
+        if sum(a.nbytes for a in list(self.live.values())) + nbytes > self.memory_bytes:
             raise FakeError("cudaErrorMemoryAllocation: out of memory")
         return self._kept(self.live, nbytes)
 
     def _kept(self, where: dict[int, np.ndarray], nbytes: int) -> int:
         array = np.full(nbytes + 256, _FREED, np.uint8)
         address = -(-array.ctypes.data // 256) * 256
-        where[address] = array
+        start = address - array.ctypes.data
+        where[address] = array[start : start + max(nbytes, 1)]
         return address
 
     def free(self, address: int) -> None:
         self.finish()
-        self.live.pop(address).fill(_FREED)
+        memory = self.live.pop(address)
+        memory.fill(_FREED)
+        self.freed.append((address, memory))
+        self._quarantine_bytes += memory.nbytes
+        while len(self.freed) > MAX_QUARANTINED or self._quarantine_bytes > MAX_QUARANTINE_BYTES:
+            self._quarantine_bytes -= self.freed.popleft()[1].nbytes
 
     def allocate_host(self, nbytes: int) -> int:
         return self._kept(self.host, nbytes)
@@ -150,7 +159,11 @@ class FakeApi:
 
     def holds(self, address: int) -> bool:
         """Whether an address is of memory that is allocated."""
-        return any(start <= address < start + a.nbytes for start, a in self.live.items())
+        return any(start <= address < start + a.nbytes for start, a in list(self.live.items()))
+
+    def was_freed(self, address: int) -> bool:
+        """Whether an address is of memory that was freed lately."""
+        return any(start <= address < start + a.nbytes for start, a in list(self.freed))
 
     # --- arrays of others ----------------------------------------------------------------------------------------------
 
@@ -305,8 +318,11 @@ class FakeApi:
             assert self.holds(table), f"the table of {name}"
             given = [_placed(table, v) if kind == "p" else v for kind, v in zip(kinds[1:], given, strict=True)]
         for kind, value in zip(kinds[1:], given, strict=True):
-            if kind == "p" and not self.holds(value):
+            if kind == "p" and not self._is_valid(value):
                 raise FakeError(f"cudaErrorIllegalAddress: {value:#x} in {name}")
+
+    def _is_valid(self, address: int) -> bool:
+        return self.holds(address)
 
     def multiply(self, rows: int, columns: int, terms: int, left: Matrix, right: Matrix, out: Matrix, stream: int, tf32: bool) -> None:
         def run() -> None:

@@ -209,6 +209,28 @@ def test_graphs_that_pytorch_captures_are_launched_kernel_by_kernel(there: Stand
     assert there.api.counts["graphs"] == there.api.counts["copies"] == 0 and there.api.counts["launches"] > 1
 
 
+def test_memory_of_a_captured_graph(there: StandIn) -> None:
+    """Intermediates are in memory of the graph, which nothing else has until all kernels are launched, and which the graph keeps."""
+    m, x = there.module(mlp()), there.tensor(torch.randn(7, 24))
+    free: list[int] = []
+    launch = there.api.launch
+
+    def observed(*args: Any) -> None:
+        free.append(len(there.pool))
+        launch(*args)
+
+    with torch.no_grad(), pytest.MonkeyPatch.context() as patch:
+        fast = compiled(m)
+        fast(x)
+        there.api.capturing_outside = True
+        patch.setattr(there.api, "launch", observed)
+        result = fast(x)
+    assert free and not any(free) and len(there.pool) == 1
+    del result
+    gc.collect()
+    assert len(there.pool) == 2 and all(there.api.holds(address) for address, _ in there.pool)
+
+
 @pytest.fixture
 def matmul() -> Iterator[Any]:
     """PyTorch's settings of products on CUDA, as they were afterwards."""
