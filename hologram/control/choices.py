@@ -119,10 +119,11 @@ def _switch_jvp(tangents: Tangents, out: Node, *rest: Any) -> tuple[Node | None,
     return tuple(results)
 
 
-def _switch_transpose(cotangents: tuple[Node | None, ...], linear: Sequence[bool], *rest: Any) -> tuple[Node | None, ...]:
+def _switch_accumulate(there: Sequence[Node | None], cotangents: tuple[Node | None, ...], linear: Sequence[bool], *rest: Any) -> tuple[Node | None, ...]:
+    """A choice among the transposed branches, each of which adds to the cotangents that are ``there``."""
     index, *operands, branches = rest
     flags = linear[1:]
-    given = [c for c in cotangents if c is not None]
+    given = [*[s for s in there if s is not None], *[c for c in cotangents if c is not None]]
     traces = []
     for b in branches:
         made = Recorded("switch", ())
@@ -131,9 +132,10 @@ def _switch_transpose(cotangents: tuple[Node | None, ...], linear: Sequence[bool
             outs = replayed(b.graph, parameters)
             incoming = [None if c is None else made.trace.input(c.shape, c.dtype) for c in cotangents]
             sought = [x for x, f in zip(parameters, flags, strict=True) if f]
-            found = pull(Level(), sought, outs, incoming)
+            sums = {x: made.trace.input(s.shape, s.dtype) for x, s in zip(parameters, there[1:], strict=True) if s is not None}
+            found = pull(Level(), sought, outs, incoming, sums)
             made.nodes = [zeros_like(x) if c is None else c for x, c in zip(sought, found, strict=True)]
-        made.arguments = [*[x for x, f in zip(parameters, flags, strict=True) if not f], *[c for c in incoming if c is not None]]
+        made.arguments = [*[x for x, f in zip(parameters, flags, strict=True) if not f], *sums.values(), *[c for c in incoming if c is not None]]
         traces.append(made)
     values = [x for x, f in zip(operands, flags, strict=True) if not f]
     node = emitted(ops.switch, values, given, traces, lambda bodies, _: (tuple(bodies),), (index,))
@@ -171,4 +173,4 @@ def _selected(size: Int, flags: Sequence[bool], index: Node, operands: Sequence[
 
 
 transforms(ops.while_, jvp=_while_jvp, transpose=_while_transpose, batch=_while_batch)
-transforms(ops.switch, jvp=_switch_jvp, transpose=_switch_transpose, batch=_switch_batch)
+transforms(ops.switch, jvp=_switch_jvp, accumulate=_switch_accumulate, batch=_switch_batch)

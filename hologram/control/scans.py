@@ -185,7 +185,8 @@ def _outside(nodes: Sequence[Node], inputs: dict[Node, Node]) -> list[Node]:
 # --- reverse ---------------------------------------------------------------------------------------------------------
 
 
-def _scan_transpose(cotangents: tuple[Node | None, ...], linear: Sequence[bool], *rest: Any) -> tuple[Node | None, ...]:
+def _scan_accumulate(there: Sequence[Node | None], cotangents: tuple[Node | None, ...], linear: Sequence[bool], *rest: Any) -> tuple[Node | None, ...]:
+    """The transposed scan carries the cotangents of its constants, which start at those that are ``there``: a step adds to them what it touches."""
     parts = _Parts(rest)
     flags = [f or parts.is_carry(i) for i, f in enumerate(linear)]
     if not all(has_tangents(x.dtype) for x, f in zip(parts.body.inputs, flags, strict=True) if f):
@@ -198,24 +199,25 @@ def _scan_transpose(cotangents: tuple[Node | None, ...], linear: Sequence[bool],
         given = cotangents[parts.carries :]
         stepwise = [None if c is None else back.trace.input(x.shape, x.dtype) for c, x in zip(given, outs[parts.carries :], strict=True)]
         sought = [x for x, f in zip(parameters, flags, strict=True) if f]
-        found = dict(zip(sought, pull(Level(), sought, outs, [*carried, *stepwise]), strict=True))
         fixed, carries, xs = parts.split(parameters)
-        summed = [x for x in fixed if found.get(x) is not None]
-        sums = [back.trace.input(x.shape, x.dtype) for x in summed]
+        sum_of = {x: back.trace.input(x.shape, x.dtype) for x in fixed if x in sought}
+        found = dict(zip(sought, pull(Level(), sought, outs, [*carried, *stepwise], sum_of), strict=True))
+        summed = [x for x, s in sum_of.items() if found[x] is not s]
         stacked_xs = [x for x in xs if found.get(x) is not None]
         back.nodes = [
             *[zeros_like(x) if found[x] is None else found[x] for x in carries],
-            *[accumulated(s, found[x]) for s, x in zip(sums, summed, strict=True)],
+            *[found[x] for x in summed],
             *[found[x] for x in stacked_xs],
         ]
     if not back.nodes:
-        return tuple([None] * len(linear))  # what is linear reaches no result
+        return tuple(there)  # what is linear reaches no result
     outer = dict(zip(parameters, parts.inputs, strict=True))
     fixed_there = [x for x in fixed if x not in found]
     xs_there = [x for x in xs if x not in found]
-    back.arguments = [*fixed_there, *carried, *sums, *xs_there, *[s for s in stepwise if s is not None]]
+    back.arguments = [*fixed_there, *carried, *[sum_of[x] for x in summed], *xs_there, *[s for s in stepwise if s is not None]]
     starts = [zeros_like(x) if c is None else c for c, x in zip(cotangents, outs[: parts.carries], strict=False)]
-    starts += [zeros_like(x) for x in summed]
+    known = dict(zip(parameters, there, strict=True))
+    starts += [zeros_like(x) if (s := known[x]) is None else s for x in summed]
     node = emitted(
         ops.scan,
         [outer[x] for x in fixed_there],
@@ -225,7 +227,12 @@ def _scan_transpose(cotangents: tuple[Node | None, ...], linear: Sequence[bool],
     )
     order = [*carries, *summed, *stacked_xs]
     made = {x: result(node, i, outer[x]) for i, x in enumerate(order)}
-    return tuple([made.get(x) if f else None for x, f in zip(parameters, linear, strict=True)])
+    return tuple([_with(known[x], made.get(x)) if f and x not in summed else made.get(x) if f else None for x, f in zip(parameters, linear, strict=True)])
+
+
+def _with(x: Node | None, y: Node | None) -> Node | None:
+    """The sum of two cotangents, None for zero."""
+    return y if x is None else x if y is None else accumulated(x, y)
 
 
 # --- stacks of examples ----------------------------------------------------------------------------------------------
@@ -292,5 +299,5 @@ def _project_batch(size: Int, batched: Sequence[bool], node: Node, index: int, s
     return found if steps is None else moved(found, 1, 0)
 
 
-transforms(ops.scan, jvp=_scan_jvp, transpose=_scan_transpose, batch=_scan_batch, batch_body=batched_body)
+transforms(ops.scan, jvp=_scan_jvp, accumulate=_scan_accumulate, batch=_scan_batch, batch_body=batched_body)
 transforms(ops.project, jvp=_project_jvp, transpose=_project_transpose, batch=_project_batch)
