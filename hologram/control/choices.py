@@ -7,10 +7,12 @@ from typing import Any
 
 import hologram.primitives.control as ops
 from hologram import dtypes
-from hologram.control.replay import depends, emitted, replayed, result
+from hologram.control.predicated import one_after_another, predicated
+from hologram.control.replay import closed, depends, emitted, replayed, result
 from hologram.control.scans import Tangents, batched_body
 from hologram.control.tracing import Recorded
 from hologram.errors import DifferentiationError
+from hologram.ir.graph import Graph
 from hologram.ir.node import Node
 from hologram.ir.op import TABLE, transforms
 from hologram.ir.symbolic import Int
@@ -18,7 +20,7 @@ from hologram.support.user_lines import located
 from hologram.trace.recorder import constant
 from hologram.transform.differentiate import pull, push
 from hologram.transform.levels import Level
-from hologram.transform.nodes import apply, select, spread, zeros_like
+from hologram.transform.nodes import apply, zeros_like
 from hologram.transform.rules.batching import stack_of
 from hologram.transform.stacking import stacked
 
@@ -80,14 +82,20 @@ def _while_batch(size: Int, batched: Sequence[bool], *rest: Any) -> Node:
         flags = grown
     starts = [stack_of(x, size) if f and not w else x for x, f, w in zip(inputs[consts:], flags[consts:], batched[consts:], strict=True)]
     test = batched_body("while_loop", cond.graph, flags, size)
-    step = batched_body("while_loop", body.graph, flags, size, flags[consts:])
+    step = batched_body("while_loop", _unless_done(cond.graph, body.graph, consts) if many else body.graph, flags, size, flags[consts:])
     if many:
-        with step.trace:
-            (going,) = stacked(lambda given: replayed(cond.graph, given), step.arguments, flags, size)
-            step.nodes = [select(spread(going, n.shape, (0,)), n, o) for n, o in zip(step.nodes, step.arguments[consts:], strict=True)]
         with test.trace:
             test.nodes = [apply(TABLE["reduce_any"], test.nodes[0], attrs=((0,),))]
     return emitted(ops.while_, inputs[:consts], starts, [test, step], lambda bodies, n: (*bodies, n))
+
+
+def _unless_done(cond: Graph, body: Graph, consts: int) -> Graph:
+    """The body of a loop that keeps its carries where the condition does not hold."""
+    made = Recorded("while_loop", body.inputs)
+    with made.trace:
+        (going,) = replayed(cond, made.arguments)
+        made.nodes = predicated(body, made.arguments, going, {k: consts + k for k in range(len(body.outputs))})
+    return closed(made)
 
 
 # --- switch ----------------------------------------------------------------------------------------------------------
@@ -119,7 +127,9 @@ def _switch_jvp(tangents: Tangents, out: Node, *rest: Any) -> tuple[Node | None,
     return tuple(results)
 
 
-def _switch_accumulate(there: Sequence[Node | None], cotangents: tuple[Node | None, ...], linear: Sequence[bool], *rest: Any) -> tuple[Node | None, ...]:
+def _switch_accumulate(
+    there: Sequence[Node | None], cotangents: tuple[Node | None, ...], linear: Sequence[bool], *rest: Any
+) -> tuple[Node | None, ...]:
     """A choice among the transposed branches, each of which adds to the cotangents that are ``there``."""
     index, *operands, branches = rest
     flags = linear[1:]
@@ -159,16 +169,7 @@ def _selected(size: Int, flags: Sequence[bool], index: Node, operands: Sequence[
     """Every branch on the whole stack, and for each example the results of its own: as the one branch of a switch, so as to stand for them all."""
     made = Recorded("switch", [index, *operands])
     with made.trace:
-        which, *given = made.arguments
-        chosen: list[Node] | None = None
-        for i, b in enumerate(branches):
-            values = stacked(lambda nodes, b=b: replayed(b.graph, nodes), given, flags, size)  # type: ignore[misc]
-            if chosen is None:
-                chosen = values
-                continue
-            here = apply(TABLE["eq"], which, constant(i, dtypes.int64))
-            chosen = [select(spread(here, v.shape, (0,)), v, c) for v, c in zip(values, chosen, strict=True)]
-        made.nodes = chosen or []
+        made.nodes = stacked(lambda nodes: one_after_another([b.graph for b in branches], *nodes), made.arguments, [True, *flags], size)
     return emitted(ops.switch, [index, *operands], (), [made], lambda bodies, _: (tuple(bodies),), (constant(0, dtypes.int64),))
 
 

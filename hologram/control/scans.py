@@ -185,7 +185,9 @@ def _outside(nodes: Sequence[Node], inputs: dict[Node, Node]) -> list[Node]:
 # --- reverse ---------------------------------------------------------------------------------------------------------
 
 
-def _scan_accumulate(there: Sequence[Node | None], cotangents: tuple[Node | None, ...], linear: Sequence[bool], *rest: Any) -> tuple[Node | None, ...]:
+def _scan_accumulate(
+    there: Sequence[Node | None], cotangents: tuple[Node | None, ...], linear: Sequence[bool], *rest: Any
+) -> tuple[Node | None, ...]:
     """The transposed scan carries the cotangents of its constants, which start at those that are ``there``: a step adds to them what it touches."""
     parts = _Parts(rest)
     flags = [f or parts.is_carry(i) for i, f in enumerate(linear)]
@@ -227,7 +229,9 @@ def _scan_accumulate(there: Sequence[Node | None], cotangents: tuple[Node | None
     )
     order = [*carries, *summed, *stacked_xs]
     made = {x: result(node, i, outer[x]) for i, x in enumerate(order)}
-    return tuple([_with(known[x], made.get(x)) if f and x not in summed else made.get(x) if f else None for x, f in zip(parameters, linear, strict=True)])
+    return tuple(
+        [_with(known[x], made.get(x)) if f and x not in summed else made.get(x) if f else None for x, f in zip(parameters, linear, strict=True)]
+    )
 
 
 def _with(x: Node | None, y: Node | None) -> Node | None:

@@ -85,7 +85,9 @@ def pull(
     return [sums.get(x) for x in inputs]
 
 
-def _transposed(op: Op, sums: dict[Node, Any], cotangent: Any, flags: Sequence[bool], operands: Sequence[Node], attrs: Sequence[Any]) -> Sequence[Any]:
+def _transposed(
+    op: Op, sums: dict[Node, Any], cotangent: Any, flags: Sequence[bool], operands: Sequence[Node], attrs: Sequence[Any]
+) -> Sequence[Any]:
     """Cotangents of ``operands``; where they have those of ``sums`` in them, these are taken out there."""
     if op.accumulate is not None:
         there = [sums.pop(x, None) if flag else None for x, flag in zip(operands, flags, strict=True)]

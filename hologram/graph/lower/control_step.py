@@ -90,12 +90,12 @@ class ControlStep:
 
     def _name_unwanted(self) -> list[Node]:
         """Makes arrays of large carries that steps change in place and whose last values nobody wants: these may be where the first ones are."""
-        made = []
+        made: list[Node] = []
         for k, carry in enumerate(self.carries):
             like = self.execution_plans[-1].graph.outputs[k]
             if carry is Carry.IN_PLACE and self.results[k] is None and nbytes(like) >= MIN_NAMED_BYTES:
-                self.results[k] = Node(project, (self.node,), (k, like.shape, like.dtype.name), like.shape, like.dtype)
-                made.append(self.results[k])
+                made.append(Node(project, (self.node,), (k, like.shape, like.dtype.name), like.shape, like.dtype))
+                self.results[k] = made[-1]
         return made
 
     def kept_in_place(self, body: Any) -> list[Node]:
