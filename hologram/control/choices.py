@@ -9,6 +9,7 @@ import hologram.primitives.control as ops
 from hologram import dtypes
 from hologram.control.predicated import one_after_another, predicated
 from hologram.control.replay import closed, depends, emitted, replayed, result
+from hologram.control.residuals import residuals_of
 from hologram.control.scans import Tangents, batched_body
 from hologram.control.tracing import Recorded
 from hologram.errors import DifferentiationError
@@ -18,7 +19,7 @@ from hologram.ir.op import TABLE, transforms
 from hologram.ir.symbolic import Int
 from hologram.support.user_lines import located
 from hologram.trace.recorder import constant
-from hologram.transform.differentiate import pull, push
+from hologram.transform.differentiate import in_reverse_mode, pull, push
 from hologram.transform.levels import Level
 from hologram.transform.nodes import apply, zeros_like
 from hologram.transform.rules.batching import stack_of
@@ -102,29 +103,69 @@ def _unless_done(cond: Graph, body: Graph, consts: int) -> Graph:
 
 
 def _switch_jvp(tangents: Tangents, out: Node, *rest: Any) -> tuple[Node | None, ...] | None:
-    """A choice among the branches' derivatives, each of which computes its branch again."""
+    """A choice among the branches' derivatives. In reverse mode the residuals come from a choice of their own, which is fused with the first; else a
+    branch is computed with its derivative."""
     index, *operands, branches = rest
     directions = tangents[1:]
-    traces, pushed, values = [], [], []
-    for b in branches:
-        made = Recorded("switch", b.graph.inputs)
-        primal = list(made.arguments)
-        with made.trace:
-            given = {x: made.argument(x) for x, t in zip(primal, directions, strict=True) if t is not None}
-            values.append(replayed(b.graph, primal))
-            pushed.append(push(Level(), values[-1], given))
-        traces.append(made)
-    there = [k for k in range(len(pushed[0])) if any(p[k] is not None for p in pushed)]
+    made = [_PushedBranch(b.graph, directions) for b in branches]
+    results: list[Node | None] = [None] * len(made[0].values)
+    there = [k for k in range(len(results)) if any(b.tangents[k] is not None for b in made)]
     if not there:
         return None
-    for made, p, v in zip(traces, pushed, values, strict=True):
-        with made.trace:
-            made.nodes = [zeros_like(v[k]) if p[k] is None else p[k] for k in there]
-    node = emitted(ops.switch, operands, [t for t in directions if t is not None], traces, lambda bodies, _: (tuple(bodies),), (index,))
-    results: list[Node | None] = [None] * len(pushed[0])
+    residuals = _saved(made, index, operands) if in_reverse_mode() else []
+    for b in made:
+        b.give_tangents(there, residuals)
+    given = [*residuals, *[t for t in directions if t is not None]]
+    node = emitted(ops.switch, operands, given, [b.recorded for b in made], lambda bodies, _: (tuple(bodies),), (index,))
     for i, k in enumerate(there):
-        results[k] = result(node, i, values[0][k])
+        results[k] = result(node, i, made[0].values[k])
     return tuple(results)
+
+
+class _PushedBranch:
+    """A branch with the tangents of its results, and the ``saved`` values that these are made of, by their places among all residuals."""
+
+    def __init__(self, graph: Graph, directions: Sequence[Node | None]) -> None:
+        self.recorded = Recorded("switch", graph.inputs)
+        self.operands = list(self.recorded.arguments)
+        self.saved: dict[int, Node] = {}
+        with self.recorded.trace:
+            self.given = {x: self.recorded.argument(x) for x, t in zip(self.operands, directions, strict=True) if t is not None}
+            self.values = replayed(graph, self.operands)
+            self.tangents: list[Node | None] = list(push(Level(), self.values, dict(self.given)))
+
+    def give_tangents(self, there: Sequence[int], residuals: Sequence[Node]) -> None:
+        """Makes this the body that computes the tangents ``there``."""
+        with self.recorded.trace:
+            self.recorded.nodes = [zeros_like(self.values[k]) if (t := self.tangents[k]) is None else t for k in there]
+            saved = [self.saved[i] if i in self.saved else self.recorded.trace.input(x.shape, x.dtype) for i, x in enumerate(residuals)]
+        self.recorded.arguments = [*self.operands, *saved, *self.given.values()]
+
+
+def _saved(made: Sequence[_PushedBranch], index: Node, operands: Sequence[Node]) -> list[Node]:
+    """The residuals of all branches, given by a choice of its own. Branches share those of one type; what one does not need is zero there."""
+    slots: list[Node] = []
+    for b in made:
+        free = list(range(len(slots)))
+        for x in residuals_of(b.tangents, set(b.given.values()), b.operands):
+            if x in b.operands:
+                continue
+            i = next((i for i in free if (slots[i].shape, slots[i].dtype) == (x.shape, x.dtype)), len(slots))
+            if i == len(slots):
+                slots.append(x)
+            else:
+                free.remove(i)
+            b.saved[i] = x
+    if not slots:
+        return []
+    traces = []
+    for b in made:
+        traces.append(Recorded("switch", ()))
+        traces[-1].trace, traces[-1].arguments = b.recorded.trace, b.operands
+        with b.recorded.trace:
+            traces[-1].nodes = [b.saved[i] if i in b.saved else zeros_like(x) for i, x in enumerate(slots)]
+    node = emitted(ops.switch, operands, (), traces, lambda bodies, _: (tuple(bodies),), (index,))
+    return [result(node, i, x) for i, x in enumerate(slots)]
 
 
 def _switch_accumulate(

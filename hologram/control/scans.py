@@ -12,13 +12,13 @@ from typing import Any
 
 import hologram.primitives.control as ops
 from hologram.control.replay import depends, emitted, replayed, result
+from hologram.control.residuals import residuals_of
 from hologram.control.tracing import Recorded
 from hologram.errors import DifferentiationError
-from hologram.graph.blocking.score_regions import rematerialized
 from hologram.ir.node import Node
 from hologram.ir.op import transforms
 from hologram.ir.symbolic import Int
-from hologram.ir.traversal import reachable, topological
+from hologram.ir.traversal import topological
 from hologram.support.user_lines import located
 from hologram.trace.recorder import record
 from hologram.transform.differentiate import pull, push
@@ -91,25 +91,6 @@ class _Linearised:
             self.tangents = {x: self.recorded.argument(x) for x, flag in zip(self.arguments, flags, strict=True) if flag}
             self.pushed: list[Node | None] = list(push(Level(), self.primal, dict(self.tangents)))
 
-    def residuals(self) -> list[Node]:
-        """What the linear part reads of the rest: arguments of the body and values that it computes. Moved and cast values are made again, and so
-        are scores of attention, much larger than what they are made of."""
-        given = set(self.tangents.values())
-        there = [x for x in self.pushed if x is not None]
-        linear = set(given)
-        order = topological(there, stop=given.__contains__)
-        again = rematerialized(order)
-        for n in order:
-            if any(x in linear for x in n.inputs):
-                linear.add(n)
-        read = [x for n in order if n in linear and n not in given for x in n.inputs if x not in linear]
-
-        def is_rematerialized(n: Node) -> bool:
-            return n.op.kind == "movement" or n.op.name == "cast" or n in again
-
-        needed = reachable([*read, *(x for x in there if x not in linear)], lambda n: n.inputs if is_rematerialized(n) else ())
-        return [n for n in needed if n.op.name not in ("const", "iota") and not is_rematerialized(n)]
-
 
 def _scan_jvp(tangents: Tangents, out: Node, *rest: Any) -> tuple[Node | None, ...] | None:
     parts = _Parts(rest)
@@ -149,7 +130,8 @@ class _Residuals:
     """Residuals by how the linear scan comes to them: constants of the loop, sequences that were there, and stacks that the scan is run for."""
 
     def __init__(self, parts: _Parts, made: _Linearised) -> None:
-        residuals = made.residuals()
+        fixed_arguments, _, sequences = parts.split(made.arguments)
+        residuals = residuals_of(made.pushed, set(made.tangents.values()), [*fixed_arguments, *sequences])
         loose = set(made.arguments[parts.consts :])
         reached = set(loose)
         for n in topological(residuals):
@@ -159,7 +141,6 @@ class _Residuals:
         inputs = dict(zip(made.arguments, parts.inputs, strict=True))
         self.fixed_arguments = fixed
         self.fixed = _outside(fixed, inputs)
-        sequences = made.arguments[parts.consts + parts.carries :]
         direct = [n for n in residuals if n in sequences]
         stacks = [n for n in residuals if n in reached and n not in direct]
         self.x_arguments = [*direct, *stacks]
