@@ -99,7 +99,9 @@ class ControlStep:
         return made
 
     def kept_in_place(self, body: Any) -> list[Node]:
-        """The inputs of a loop's body that a step changes where they are."""
+        """The inputs of a body that a step, or a branch, changes where they are."""
+        if self.node.op is switch:
+            return [body.inputs[j - 1] for _, j in self._passed_on()]
         return [body.inputs[self.consts + k] for k, carry in enumerate(self.carries) if carry is Carry.IN_PLACE]
 
     def _lay_out(self) -> None:
