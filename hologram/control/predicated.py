@@ -18,6 +18,7 @@ from hologram.ir.graph import Graph, bodies
 from hologram.ir.node import Node
 from hologram.ir.op import TABLE
 from hologram.ir.traversal import topological
+from hologram.primitives.indexing import keeps_what_it_drops
 from hologram.trace.recorder import cast_node, constant, record
 from hologram.transform.nodes import apply, number, select, zeros_like
 
@@ -25,7 +26,7 @@ from hologram.transform.nodes import apply, number, select, zeros_like
 def home(x: Node) -> Node | None:
     """The argument of a body of which ``x`` is made by updates, in loops and branches too; None for other values."""
     while True:
-        if x.op.kind == "scatter" or x.op.kind == "mark":
+        if x.op.kind == "mark" or (x.op.kind == "scatter" and keeps_what_it_drops(x)):
             x = x.inputs[0]
         elif x.op is ops.project:
             k = _home_operand(x.inputs[0], x.attrs[0])
