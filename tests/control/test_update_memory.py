@@ -100,11 +100,12 @@ def loops(plan: ExecutionPlan) -> Iterator[ControlStep]:
 
 
 def assert_in_place(f: Callable[..., Any], *args: Any) -> None:
-    """Whether all large carries of ``f`` are changed where they are, and no branch copies."""
+    """Whether all large carries of ``f`` are changed where they are, and no step or branch makes such arrays."""
     plan = plan_of(f, *args)
     for step in loops(plan):
         kept = [c for c, x in zip(step.carries, step.execution_plans[-1].graph.outputs, strict=False) if nbytes(x) >= MIN_NAMED_BYTES]
         assert step.node.op is switch or set(kept) <= {Carry.IN_PLACE}, f"{step.node}: {kept}"
+        assert max(p.allocate({}).peak for p in step.execution_plans) < 8 * SMALL, f"{step.node}: arrays as large as a carry in a step"
     assert [c for c in plan.copies if "argument" not in c.why] == []
 
 
