@@ -18,9 +18,10 @@ from hologram.ir.graph import Graph, bodies
 from hologram.ir.node import Node
 from hologram.ir.op import TABLE
 from hologram.ir.traversal import topological
+from hologram.primitives.dropped_updates import dropped_unless
 from hologram.primitives.indexing import keeps_what_it_drops
-from hologram.trace.recorder import cast_node, constant, record
-from hologram.transform.nodes import apply, number, select, zeros_like
+from hologram.trace.recorder import constant, record
+from hologram.transform.nodes import RECORDING, apply, select, zeros_like
 
 
 def home(x: Node) -> Node | None:
@@ -103,9 +104,7 @@ def _ways(results: Iterable[Node]) -> set[Node]:
 def _guarded(node: Node, inputs: tuple[Node, ...], holds: Node) -> Node:
     """A node on the way from an argument to a result, which keeps its operands where the predicate does not hold."""
     if node.op.kind == "scatter":
-        x, updates, start, *rest = inputs
-        wide = start if start.dtype.kind == "i" else cast_node(start, dtypes.int64)
-        return record(node.op, (x, updates, select(holds, wide, number(-1, wide)), *rest), node.attrs)
+        return dropped_unless(holds, True, node, inputs, RECORDING)
     if node.op is ops.scan:
         return _guarded_scan(node, inputs, holds)
     if node.op is ops.while_:

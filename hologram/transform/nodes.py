@@ -17,6 +17,16 @@ from hologram.primitives.scalar import elementwise as ew
 from hologram.trace.recorder import constant, record
 
 
+class _Recording:
+    """The recorder as what makes nodes."""
+
+    __call__ = staticmethod(record)
+    const = staticmethod(constant)
+
+
+RECORDING = _Recording()
+
+
 def has_tangents(dtype: DType) -> bool:
     """Whether values of this type can be differentiated."""
     return dtype.is_float or dtype.is_complex

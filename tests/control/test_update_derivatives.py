@@ -75,6 +75,8 @@ def run(steps: list[Step], on: Any, state: Any, extra: Any, i: Any) -> Any:
             state = on.chosen(i + b, [update, lambda s: s, lambda s, update=update: update(update(s))], state)
         elif around == "loop":
             state = on.loop(2, lambda j, s, update=update, i=i: update(s, i=i + j), state)
+        elif around == "where":
+            state = tuple(hnp.where((i + b) % 2 == 0, new, old) for new, old in zip(update(state), state, strict=True))
         elif around == "swap":
             state = update(state)[::-1]
         else:
@@ -99,7 +101,7 @@ def programs(ops: list[str]) -> st.SearchStrategy[list[Step]]:
             st.integers(0, 2),
             st.integers(0, 6),
             st.integers(0, 6),
-            st.sampled_from(["", "", "branch", "loop", "swap"]),
+            st.sampled_from(["", "", "branch", "loop", "swap", "where"]),
         ),
         min_size=1,
         max_size=3,
