@@ -166,6 +166,34 @@ def _outside(nodes: Sequence[Node], inputs: dict[Node, Node]) -> list[Node]:
 # --- reverse ---------------------------------------------------------------------------------------------------------
 
 
+class _Transposed:
+    """A scan's body transposed: from the cotangents of what it gives, those of its arguments whose flag is set, by argument in ``found``.
+
+    Those of constants are carried: ``sum_of`` has the arguments that they come in as, and ``summed`` names the constants to which a step adds.
+    """
+
+    def __init__(self, parts: _Parts, flags: Sequence[bool], given: Sequence[Node | None]) -> None:
+        self.recorded = Recorded("scan", ())
+        with self.recorded.trace:
+            self.parameters = [self.recorded.trace.input(x.shape, x.dtype) for x in parts.body.inputs]
+            outs = replayed(parts.body, self.parameters)
+            self.carried = [self._input(x) for x in outs[: parts.carries]]
+            self.stepwise = [None if c is None else self._input(x) for c, x in zip(given, outs[parts.carries :], strict=True)]
+            sought = [x for x, f in zip(self.parameters, flags, strict=True) if f]
+            fixed, self.carries, xs = parts.split(self.parameters)
+            self.sum_of = {x: self._input(x) for x in fixed if x in sought}
+            self.found = dict(zip(sought, pull(Level(), sought, outs, [*self.carried, *self.stepwise], self.sum_of), strict=True))
+            self.summed = [x for x, s in self.sum_of.items() if self.found[x] is not s]
+            self.stacked = [x for x in xs if self.found.get(x) is not None]
+            self.recorded.nodes = [
+                *[zeros_like(x) if self.found[x] is None else self.found[x] for x in self.carries],
+                *[self.found[x] for x in (*self.summed, *self.stacked)],
+            ]
+
+    def _input(self, like: Node) -> Node:
+        return self.recorded.trace.input(like.shape, like.dtype)
+
+
 def _scan_accumulate(
     there: Sequence[Node | None], cotangents: tuple[Node | None, ...], linear: Sequence[bool], *rest: Any
 ) -> tuple[Node | None, ...]:
@@ -174,45 +202,32 @@ def _scan_accumulate(
     flags = [f or parts.is_carry(i) for i, f in enumerate(linear)]
     if not all(has_tangents(x.dtype) for x, f in zip(parts.body.inputs, flags, strict=True) if f):
         raise located(DifferentiationError("scan: reverse mode through a loop whose carry is not linear"))
-    back = Recorded("scan", ())
-    with back.trace:
-        parameters = [back.trace.input(x.shape, x.dtype) for x in parts.body.inputs]
-        outs = replayed(parts.body, parameters)
-        carried = [back.trace.input(x.shape, x.dtype) for x in outs[: parts.carries]]
-        given = cotangents[parts.carries :]
-        stepwise = [None if c is None else back.trace.input(x.shape, x.dtype) for c, x in zip(given, outs[parts.carries :], strict=True)]
-        sought = [x for x, f in zip(parameters, flags, strict=True) if f]
-        fixed, carries, xs = parts.split(parameters)
-        sum_of = {x: back.trace.input(x.shape, x.dtype) for x in fixed if x in sought}
-        found = dict(zip(sought, pull(Level(), sought, outs, [*carried, *stepwise], sum_of), strict=True))
-        summed = [x for x, s in sum_of.items() if found[x] is not s]
-        stacked_xs = [x for x in xs if found.get(x) is not None]
-        back.nodes = [
-            *[zeros_like(x) if found[x] is None else found[x] for x in carries],
-            *[found[x] for x in summed],
-            *[found[x] for x in stacked_xs],
-        ]
-    if not back.nodes:
+    given = cotangents[parts.carries :]
+    back = _Transposed(parts, flags, given)
+    if not back.recorded.nodes:
         return tuple(there)  # what is linear reaches no result
-    outer = dict(zip(parameters, parts.inputs, strict=True))
-    fixed_there = [x for x in fixed if x not in found]
-    xs_there = [x for x in xs if x not in found]
-    back.arguments = [*fixed_there, *carried, *[sum_of[x] for x in summed], *xs_there, *[s for s in stepwise if s is not None]]
-    starts = [zeros_like(x) if c is None else c for c, x in zip(cotangents, outs[: parts.carries], strict=False)]
-    known = dict(zip(parameters, there, strict=True))
-    starts += [zeros_like(x) if (s := known[x]) is None else s for x in summed]
+    outer, known = dict(zip(back.parameters, parts.inputs, strict=True)), dict(zip(back.parameters, there, strict=True))
+    fixed, _, xs = parts.split(back.parameters)
+    fixed_there, xs_there = ([x for x in some if x not in back.found] for some in (fixed, xs))
+    back.recorded.arguments = [
+        *fixed_there,
+        *back.carried,
+        *[back.sum_of[x] for x in back.summed],
+        *xs_there,
+        *[s for s in back.stepwise if s is not None],
+    ]
+    starts = [zeros_like(x) if c is None else c for c, x in zip(cotangents, back.carried, strict=False)]
+    starts += [zeros_like(x) if (s := known[x]) is None else s for x in back.summed]
     node = emitted(
         ops.scan,
         [outer[x] for x in fixed_there],
         [*starts, *[outer[x] for x in xs_there], *[c for c in given if c is not None]],
-        [back],
+        [back.recorded],
         parts.attrs(len(starts), not parts.reverse),
     )
-    order = [*carries, *summed, *stacked_xs]
-    made = {x: result(node, i, outer[x]) for i, x in enumerate(order)}
-    return tuple(
-        [_with(known[x], made.get(x)) if f and x not in summed else made.get(x) if f else None for x, f in zip(parameters, linear, strict=True)]
-    )
+    made = {x: result(node, i, outer[x]) for i, x in enumerate([*back.carries, *back.summed, *back.stacked])}
+    sums = {x: made[x] if x in back.summed else _with(known[x], made.get(x)) for x in back.parameters}
+    return tuple([sums[x] if f else None for x, f in zip(back.parameters, linear, strict=True)])
 
 
 def _with(x: Node | None, y: Node | None) -> Node | None:
