@@ -7,18 +7,21 @@ from typing import Any
 
 import hologram.primitives.control as ops
 from hologram import dtypes
-from hologram.control.replay import depends, emitted, replayed, result
+from hologram.control.predicated import one_after_another, predicated
+from hologram.control.replay import closed, depends, emitted, replayed, result
+from hologram.control.residuals import residuals_of
 from hologram.control.scans import Tangents, batched_body
 from hologram.control.tracing import Recorded
 from hologram.errors import DifferentiationError
+from hologram.ir.graph import Graph
 from hologram.ir.node import Node
 from hologram.ir.op import TABLE, transforms
 from hologram.ir.symbolic import Int
 from hologram.support.user_lines import located
 from hologram.trace.recorder import constant
-from hologram.transform.differentiate import pull, push
+from hologram.transform.differentiate import in_reverse_mode, pull, push
 from hologram.transform.levels import Level
-from hologram.transform.nodes import apply, select, spread, zeros_like
+from hologram.transform.nodes import apply, zeros_like
 from hologram.transform.rules.batching import stack_of
 from hologram.transform.stacking import stacked
 
@@ -80,49 +83,98 @@ def _while_batch(size: Int, batched: Sequence[bool], *rest: Any) -> Node:
         flags = grown
     starts = [stack_of(x, size) if f and not w else x for x, f, w in zip(inputs[consts:], flags[consts:], batched[consts:], strict=True)]
     test = batched_body("while_loop", cond.graph, flags, size)
-    step = batched_body("while_loop", body.graph, flags, size, flags[consts:])
+    step = batched_body("while_loop", _unless_done(cond.graph, body.graph, consts) if many else body.graph, flags, size, flags[consts:])
     if many:
-        with step.trace:
-            (going,) = stacked(lambda given: replayed(cond.graph, given), step.arguments, flags, size)
-            step.nodes = [select(spread(going, n.shape, (0,)), n, o) for n, o in zip(step.nodes, step.arguments[consts:], strict=True)]
         with test.trace:
             test.nodes = [apply(TABLE["reduce_any"], test.nodes[0], attrs=((0,),))]
     return emitted(ops.while_, inputs[:consts], starts, [test, step], lambda bodies, n: (*bodies, n))
+
+
+def _unless_done(cond: Graph, body: Graph, consts: int) -> Graph:
+    """The body of a loop that keeps its carries where the condition does not hold."""
+    made = Recorded("while_loop", body.inputs)
+    with made.trace:
+        (going,) = replayed(cond, made.arguments)
+        made.nodes = predicated(body, made.arguments, going, {k: consts + k for k in range(len(body.outputs))})
+    return closed(made)
 
 
 # --- switch ----------------------------------------------------------------------------------------------------------
 
 
 def _switch_jvp(tangents: Tangents, out: Node, *rest: Any) -> tuple[Node | None, ...] | None:
-    """A choice among the branches' derivatives, each of which computes its branch again."""
+    """A choice among the branches' derivatives. In reverse mode the residuals come from a choice of their own, which is fused with the first; else a
+    branch is computed with its derivative."""
     index, *operands, branches = rest
     directions = tangents[1:]
-    traces, pushed, values = [], [], []
-    for b in branches:
-        made = Recorded("switch", b.graph.inputs)
-        primal = list(made.arguments)
-        with made.trace:
-            given = {x: made.argument(x) for x, t in zip(primal, directions, strict=True) if t is not None}
-            values.append(replayed(b.graph, primal))
-            pushed.append(push(Level(), values[-1], given))
-        traces.append(made)
-    there = [k for k in range(len(pushed[0])) if any(p[k] is not None for p in pushed)]
+    made = [_PushedBranch(b.graph, directions) for b in branches]
+    results: list[Node | None] = [None] * len(made[0].values)
+    there = [k for k in range(len(results)) if any(b.tangents[k] is not None for b in made)]
     if not there:
         return None
-    for made, p, v in zip(traces, pushed, values, strict=True):
-        with made.trace:
-            made.nodes = [zeros_like(v[k]) if p[k] is None else p[k] for k in there]
-    node = emitted(ops.switch, operands, [t for t in directions if t is not None], traces, lambda bodies, _: (tuple(bodies),), (index,))
-    results: list[Node | None] = [None] * len(pushed[0])
+    residuals = _saved(made, index, operands) if in_reverse_mode() else []
+    for b in made:
+        b.give_tangents(there, residuals)
+    given = [*residuals, *[t for t in directions if t is not None]]
+    node = emitted(ops.switch, operands, given, [b.recorded for b in made], lambda bodies, _: (tuple(bodies),), (index,))
     for i, k in enumerate(there):
-        results[k] = result(node, i, values[0][k])
+        results[k] = result(node, i, made[0].values[k])
     return tuple(results)
 
 
-def _switch_transpose(cotangents: tuple[Node | None, ...], linear: Sequence[bool], *rest: Any) -> tuple[Node | None, ...]:
+class _PushedBranch:
+    """A branch with the tangents of its results, and the ``saved`` values that these are made of, by their places among all residuals."""
+
+    def __init__(self, graph: Graph, directions: Sequence[Node | None]) -> None:
+        self.recorded = Recorded("switch", graph.inputs)
+        self.operands = list(self.recorded.arguments)
+        self.saved: dict[int, Node] = {}
+        with self.recorded.trace:
+            self.given = {x: self.recorded.argument(x) for x, t in zip(self.operands, directions, strict=True) if t is not None}
+            self.values = replayed(graph, self.operands)
+            self.tangents: list[Node | None] = list(push(Level(), self.values, dict(self.given)))
+
+    def give_tangents(self, there: Sequence[int], residuals: Sequence[Node]) -> None:
+        """Makes this the body that computes the tangents ``there``."""
+        with self.recorded.trace:
+            self.recorded.nodes = [zeros_like(self.values[k]) if (t := self.tangents[k]) is None else t for k in there]
+            saved = [self.saved[i] if i in self.saved else self.recorded.trace.input(x.shape, x.dtype) for i, x in enumerate(residuals)]
+        self.recorded.arguments = [*self.operands, *saved, *self.given.values()]
+
+
+def _saved(made: Sequence[_PushedBranch], index: Node, operands: Sequence[Node]) -> list[Node]:
+    """The residuals of all branches, given by a choice of its own. Branches share those of one type; what one does not need is zero there."""
+    slots: list[Node] = []
+    for b in made:
+        free = list(range(len(slots)))
+        for x in residuals_of(b.tangents, set(b.given.values()), b.operands):
+            if x in b.operands:
+                continue
+            i = next((i for i in free if (slots[i].shape, slots[i].dtype) == (x.shape, x.dtype)), len(slots))
+            if i == len(slots):
+                slots.append(x)
+            else:
+                free.remove(i)
+            b.saved[i] = x
+    if not slots:
+        return []
+    traces = []
+    for b in made:
+        traces.append(Recorded("switch", ()))
+        traces[-1].trace, traces[-1].arguments = b.recorded.trace, b.operands
+        with b.recorded.trace:
+            traces[-1].nodes = [b.saved[i] if i in b.saved else zeros_like(x) for i, x in enumerate(slots)]
+    node = emitted(ops.switch, operands, (), traces, lambda bodies, _: (tuple(bodies),), (index,))
+    return [result(node, i, x) for i, x in enumerate(slots)]
+
+
+def _switch_accumulate(
+    there: Sequence[Node | None], cotangents: tuple[Node | None, ...], linear: Sequence[bool], *rest: Any
+) -> tuple[Node | None, ...]:
+    """A choice among the transposed branches, each of which adds to the cotangents that are ``there``."""
     index, *operands, branches = rest
     flags = linear[1:]
-    given = [c for c in cotangents if c is not None]
+    given = [*[s for s in there if s is not None], *[c for c in cotangents if c is not None]]
     traces = []
     for b in branches:
         made = Recorded("switch", ())
@@ -131,9 +183,10 @@ def _switch_transpose(cotangents: tuple[Node | None, ...], linear: Sequence[bool
             outs = replayed(b.graph, parameters)
             incoming = [None if c is None else made.trace.input(c.shape, c.dtype) for c in cotangents]
             sought = [x for x, f in zip(parameters, flags, strict=True) if f]
-            found = pull(Level(), sought, outs, incoming)
+            sums = {x: made.trace.input(s.shape, s.dtype) for x, s in zip(parameters, there[1:], strict=True) if s is not None}
+            found = pull(Level(), sought, outs, incoming, sums)
             made.nodes = [zeros_like(x) if c is None else c for x, c in zip(sought, found, strict=True)]
-        made.arguments = [*[x for x, f in zip(parameters, flags, strict=True) if not f], *[c for c in incoming if c is not None]]
+        made.arguments = [*[x for x, f in zip(parameters, flags, strict=True) if not f], *sums.values(), *[c for c in incoming if c is not None]]
         traces.append(made)
     values = [x for x, f in zip(operands, flags, strict=True) if not f]
     node = emitted(ops.switch, values, given, traces, lambda bodies, _: (tuple(bodies),), (index,))
@@ -157,18 +210,9 @@ def _selected(size: Int, flags: Sequence[bool], index: Node, operands: Sequence[
     """Every branch on the whole stack, and for each example the results of its own: as the one branch of a switch, so as to stand for them all."""
     made = Recorded("switch", [index, *operands])
     with made.trace:
-        which, *given = made.arguments
-        chosen: list[Node] | None = None
-        for i, b in enumerate(branches):
-            values = stacked(lambda nodes, b=b: replayed(b.graph, nodes), given, flags, size)  # type: ignore[misc]
-            if chosen is None:
-                chosen = values
-                continue
-            here = apply(TABLE["eq"], which, constant(i, dtypes.int64))
-            chosen = [select(spread(here, v.shape, (0,)), v, c) for v, c in zip(values, chosen, strict=True)]
-        made.nodes = chosen or []
+        made.nodes = stacked(lambda nodes: one_after_another([b.graph for b in branches], *nodes), made.arguments, [True, *flags], size)
     return emitted(ops.switch, [index, *operands], (), [made], lambda bodies, _: (tuple(bodies),), (constant(0, dtypes.int64),))
 
 
 transforms(ops.while_, jvp=_while_jvp, transpose=_while_transpose, batch=_while_batch)
-transforms(ops.switch, jvp=_switch_jvp, transpose=_switch_transpose, batch=_switch_batch)
+transforms(ops.switch, jvp=_switch_jvp, accumulate=_switch_accumulate, batch=_switch_batch)

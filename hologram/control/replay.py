@@ -33,6 +33,13 @@ def emitted(op: Op, fixed: Sequence[Node], rest: Iterable[Node], made: Sequence[
     return record(op, (*first, *outer, *fixed, *rest), attrs(bodies, len(outer) + len(fixed)))
 
 
+def closed(made: Recorded) -> Graph:
+    """The graph of a body just recorded, which reads nothing from around it."""
+    outer, (body,) = close_bodies([made])
+    assert not outer
+    return body.graph
+
+
 def result(node: Node, index: int, like: Any) -> Node:
     """Result ``index`` of a control node, of the shape and type of ``like``."""
     return record(ops.project, (node,), (index, like.shape, like.dtype.name))

@@ -12,13 +12,13 @@ from typing import Any
 
 import hologram.primitives.control as ops
 from hologram.control.replay import depends, emitted, replayed, result
+from hologram.control.residuals import residuals_of
 from hologram.control.tracing import Recorded
 from hologram.errors import DifferentiationError
-from hologram.graph.blocking.score_regions import rematerialized
 from hologram.ir.node import Node
 from hologram.ir.op import transforms
 from hologram.ir.symbolic import Int
-from hologram.ir.traversal import reachable, topological
+from hologram.ir.traversal import topological
 from hologram.support.user_lines import located
 from hologram.trace.recorder import record
 from hologram.transform.differentiate import pull, push
@@ -91,25 +91,6 @@ class _Linearised:
             self.tangents = {x: self.recorded.argument(x) for x, flag in zip(self.arguments, flags, strict=True) if flag}
             self.pushed: list[Node | None] = list(push(Level(), self.primal, dict(self.tangents)))
 
-    def residuals(self) -> list[Node]:
-        """What the linear part reads of the rest: arguments of the body and values that it computes. Moved and cast values are made again, and so
-        are scores of attention, much larger than what they are made of."""
-        given = set(self.tangents.values())
-        there = [x for x in self.pushed if x is not None]
-        linear = set(given)
-        order = topological(there, stop=given.__contains__)
-        again = rematerialized(order)
-        for n in order:
-            if any(x in linear for x in n.inputs):
-                linear.add(n)
-        read = [x for n in order if n in linear and n not in given for x in n.inputs if x not in linear]
-
-        def is_rematerialized(n: Node) -> bool:
-            return n.op.kind == "movement" or n.op.name == "cast" or n in again
-
-        needed = reachable([*read, *(x for x in there if x not in linear)], lambda n: n.inputs if is_rematerialized(n) else ())
-        return [n for n in needed if n.op.name not in ("const", "iota") and not is_rematerialized(n)]
-
 
 def _scan_jvp(tangents: Tangents, out: Node, *rest: Any) -> tuple[Node | None, ...] | None:
     parts = _Parts(rest)
@@ -149,7 +130,8 @@ class _Residuals:
     """Residuals by how the linear scan comes to them: constants of the loop, sequences that were there, and stacks that the scan is run for."""
 
     def __init__(self, parts: _Parts, made: _Linearised) -> None:
-        residuals = made.residuals()
+        fixed_arguments, _, sequences = parts.split(made.arguments)
+        residuals = residuals_of(made.pushed, set(made.tangents.values()), [*fixed_arguments, *sequences])
         loose = set(made.arguments[parts.consts :])
         reached = set(loose)
         for n in topological(residuals):
@@ -159,7 +141,6 @@ class _Residuals:
         inputs = dict(zip(made.arguments, parts.inputs, strict=True))
         self.fixed_arguments = fixed
         self.fixed = _outside(fixed, inputs)
-        sequences = made.arguments[parts.consts + parts.carries :]
         direct = [n for n in residuals if n in sequences]
         stacks = [n for n in residuals if n in reached and n not in direct]
         self.x_arguments = [*direct, *stacks]
@@ -185,47 +166,73 @@ def _outside(nodes: Sequence[Node], inputs: dict[Node, Node]) -> list[Node]:
 # --- reverse ---------------------------------------------------------------------------------------------------------
 
 
-def _scan_transpose(cotangents: tuple[Node | None, ...], linear: Sequence[bool], *rest: Any) -> tuple[Node | None, ...]:
+class _Transposed:
+    """A scan's body transposed: from the cotangents of what it gives, those of its arguments whose flag is set, by argument in ``found``.
+
+    Those of constants are carried: ``sum_of`` has the arguments that they come in as, and ``summed`` names the constants to which a step adds.
+    """
+
+    def __init__(self, parts: _Parts, flags: Sequence[bool], given: Sequence[Node | None]) -> None:
+        self.recorded = Recorded("scan", ())
+        with self.recorded.trace:
+            self.parameters = [self.recorded.trace.input(x.shape, x.dtype) for x in parts.body.inputs]
+            outs = replayed(parts.body, self.parameters)
+            self.carried = [self._input(x) for x in outs[: parts.carries]]
+            self.stepwise = [None if c is None else self._input(x) for c, x in zip(given, outs[parts.carries :], strict=True)]
+            sought = [x for x, f in zip(self.parameters, flags, strict=True) if f]
+            fixed, self.carries, xs = parts.split(self.parameters)
+            self.sum_of = {x: self._input(x) for x in fixed if x in sought}
+            self.found = dict(zip(sought, pull(Level(), sought, outs, [*self.carried, *self.stepwise], self.sum_of), strict=True))
+            self.summed = [x for x, s in self.sum_of.items() if self.found[x] is not s]
+            self.stacked = [x for x in xs if self.found.get(x) is not None]
+            self.recorded.nodes = [
+                *[zeros_like(x) if self.found[x] is None else self.found[x] for x in self.carries],
+                *[self.found[x] for x in (*self.summed, *self.stacked)],
+            ]
+
+    def _input(self, like: Node) -> Node:
+        return self.recorded.trace.input(like.shape, like.dtype)
+
+
+def _scan_accumulate(
+    there: Sequence[Node | None], cotangents: tuple[Node | None, ...], linear: Sequence[bool], *rest: Any
+) -> tuple[Node | None, ...]:
+    """The transposed scan carries the cotangents of its constants, which start at those that are ``there``: a step adds to them what it touches."""
     parts = _Parts(rest)
     flags = [f or parts.is_carry(i) for i, f in enumerate(linear)]
     if not all(has_tangents(x.dtype) for x, f in zip(parts.body.inputs, flags, strict=True) if f):
         raise located(DifferentiationError("scan: reverse mode through a loop whose carry is not linear"))
-    back = Recorded("scan", ())
-    with back.trace:
-        parameters = [back.trace.input(x.shape, x.dtype) for x in parts.body.inputs]
-        outs = replayed(parts.body, parameters)
-        carried = [back.trace.input(x.shape, x.dtype) for x in outs[: parts.carries]]
-        given = cotangents[parts.carries :]
-        stepwise = [None if c is None else back.trace.input(x.shape, x.dtype) for c, x in zip(given, outs[parts.carries :], strict=True)]
-        sought = [x for x, f in zip(parameters, flags, strict=True) if f]
-        found = dict(zip(sought, pull(Level(), sought, outs, [*carried, *stepwise]), strict=True))
-        fixed, carries, xs = parts.split(parameters)
-        summed = [x for x in fixed if found.get(x) is not None]
-        sums = [back.trace.input(x.shape, x.dtype) for x in summed]
-        stacked_xs = [x for x in xs if found.get(x) is not None]
-        back.nodes = [
-            *[zeros_like(x) if found[x] is None else found[x] for x in carries],
-            *[accumulated(s, found[x]) for s, x in zip(sums, summed, strict=True)],
-            *[found[x] for x in stacked_xs],
-        ]
-    if not back.nodes:
-        return tuple([None] * len(linear))  # what is linear reaches no result
-    outer = dict(zip(parameters, parts.inputs, strict=True))
-    fixed_there = [x for x in fixed if x not in found]
-    xs_there = [x for x in xs if x not in found]
-    back.arguments = [*fixed_there, *carried, *sums, *xs_there, *[s for s in stepwise if s is not None]]
-    starts = [zeros_like(x) if c is None else c for c, x in zip(cotangents, outs[: parts.carries], strict=False)]
-    starts += [zeros_like(x) for x in summed]
+    given = cotangents[parts.carries :]
+    back = _Transposed(parts, flags, given)
+    if not back.recorded.nodes:
+        return tuple(there)  # what is linear reaches no result
+    outer, known = dict(zip(back.parameters, parts.inputs, strict=True)), dict(zip(back.parameters, there, strict=True))
+    fixed, _, xs = parts.split(back.parameters)
+    fixed_there, xs_there = ([x for x in some if x not in back.found] for some in (fixed, xs))
+    back.recorded.arguments = [
+        *fixed_there,
+        *back.carried,
+        *[back.sum_of[x] for x in back.summed],
+        *xs_there,
+        *[s for s in back.stepwise if s is not None],
+    ]
+    starts = [zeros_like(x) if c is None else c for c, x in zip(cotangents, back.carried, strict=False)]
+    starts += [zeros_like(x) if (s := known[x]) is None else s for x in back.summed]
     node = emitted(
         ops.scan,
         [outer[x] for x in fixed_there],
         [*starts, *[outer[x] for x in xs_there], *[c for c in given if c is not None]],
-        [back],
+        [back.recorded],
         parts.attrs(len(starts), not parts.reverse),
     )
-    order = [*carries, *summed, *stacked_xs]
-    made = {x: result(node, i, outer[x]) for i, x in enumerate(order)}
-    return tuple([made.get(x) if f else None for x, f in zip(parameters, linear, strict=True)])
+    made = {x: result(node, i, outer[x]) for i, x in enumerate([*back.carries, *back.summed, *back.stacked])}
+    sums = {x: made[x] if x in back.summed else _with(known[x], made.get(x)) for x in back.parameters}
+    return tuple([sums[x] if f else None for x, f in zip(back.parameters, linear, strict=True)])
+
+
+def _with(x: Node | None, y: Node | None) -> Node | None:
+    """The sum of two cotangents, None for zero."""
+    return y if x is None else x if y is None else accumulated(x, y)
 
 
 # --- stacks of examples ----------------------------------------------------------------------------------------------
@@ -292,5 +299,5 @@ def _project_batch(size: Int, batched: Sequence[bool], node: Node, index: int, s
     return found if steps is None else moved(found, 1, 0)
 
 
-transforms(ops.scan, jvp=_scan_jvp, transpose=_scan_transpose, batch=_scan_batch, batch_body=batched_body)
+transforms(ops.scan, jvp=_scan_jvp, accumulate=_scan_accumulate, batch=_scan_batch, batch_body=batched_body)
 transforms(ops.project, jvp=_project_jvp, transpose=_project_transpose, batch=_project_batch)

@@ -56,6 +56,9 @@ class Op:
       derivative is zero or does not exist have a :class:`NoDerivative`.
     - ``transpose(cotangent, linear, *inputs, *attrs)``, for ops that are linear in the inputs whose flag in ``linear`` is True (of which only
       shape and type may be read): a tuple with one cotangent an input, None for zero and where the flag is False.
+    - ``accumulate(sums, cotangent, linear, *inputs, *attrs)``, in place of ``transpose``, of ops that hold graphs: ``sums`` has, by input, the
+      cotangent that is known already, None for zero, to which the rule adds. So a body that reads little of an array changes little of its
+      cotangent, in place.
     - ``batch(size, batched, *inputs, *attrs)``: the op on a stack of ``size`` examples. Inputs whose flag in ``batched`` is True have the stack's
       axis in front, the others are one for all; the result has the axis in front. None, for elementwise ops: they are stacked alike.
     - ``batch_body(what, graph, batched, size)``, of ``scan``: a body for stacks of ``size`` examples.
@@ -82,6 +85,7 @@ class Op:
     symbol: str | None = None  # infix spelling in printed graphs
     jvp: Callable[..., Any] | None = None
     transpose: Callable[..., Any] | None = None
+    accumulate: Callable[..., Any] | None = None
     batch: Callable[..., Any] | None = None
     batch_body: Callable[..., Any] | None = None
     split: Callable[..., Any] | None = None
@@ -136,9 +140,12 @@ def on_complex(op: Op, split: Callable[..., Any], infer: TypeRule, reference: Ca
 
 
 def transforms(op: Op, **rules: Callable[..., Any]) -> Op:
-    """Attaches ``jvp``, ``transpose``, ``batch`` or ``batch_body`` to an op, each once. The rules record, so they are defined after what records."""
+    """Attaches ``jvp``, ``transpose``, ``accumulate``, ``batch`` or ``batch_body`` to an op, each once.
+
+    The rules record, so they are defined after what records.
+    """
     for name, rule in rules.items():
-        if name not in ("jvp", "transpose", "batch", "batch_body") or getattr(op, name) is not None:
+        if name not in ("jvp", "transpose", "accumulate", "batch", "batch_body") or getattr(op, name) is not None:
             raise ValueError(f"op {op.name}: {name} is not a rule for transforms, or is there already")
         object.__setattr__(op, name, rule)
     return op

@@ -121,6 +121,12 @@ def scatter_pieces(shape: Shape, updates: Shape, starts: Shape, axes: Sequence[i
     return pieces(prod(shape), prod(starts))
 
 
+def keeps_what_it_drops(scatter: Any) -> bool:
+    """Whether a scatter all of whose windows are dropped gives its array bit by bit: where updates are added up in pieces, -0 becomes 0."""
+    (x, updates, start, *_), (axes, batch) = scatter.inputs, scatter.attrs
+    return scatter_pieces(x.shape, updates.shape, start.shape, axes, batch) == 1
+
+
 def _infer_scatter(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
     (x, updates, *starts), (axes, batch) = inputs, attrs
     places = starts[0].shape if starts else ()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hologram.errors import DifferentiationError
 from hologram.ir.node import Node
+from hologram.ir.op import Op
 from hologram.support.user_lines import located
 from hologram.transform.levels import Level, keeping_lines
 from hologram.transform.nodes import accumulated
@@ -56,12 +57,15 @@ def _push(level: Level, results: Sequence[Node], tangents: dict[Node, Any]) -> l
     return [tangents.get(x) for x in results]
 
 
-def pull(level: Level, inputs: Sequence[Node], results: Sequence[Node | None], cotangents: Sequence[Any]) -> list[Any]:
+def pull(
+    level: Level, inputs: Sequence[Node], results: Sequence[Node | None], cotangents: Sequence[Any], given: Mapping[Node, Any] | None = None
+) -> list[Any]:
     """Cotangents of ``inputs``, None for zero, from those of ``results``, which are linear in them.
 
-    Raises DifferentiationError for an op that has no rule for reverse mode.
+    ``given``: cotangents that some inputs have already, to which theirs are added. Raises DifferentiationError for an op that has no rule for
+    reverse mode.
     """
-    sums: dict[Node, Any] = {}
+    sums: dict[Node, Any] = dict(given or {})
     for x, c in zip(results, cotangents, strict=True):
         if x is not None and c is not None:
             _accumulate(sums, x, c)
@@ -73,14 +77,26 @@ def pull(level: Level, inputs: Sequence[Node], results: Sequence[Node | None], c
             if cotangent is None:
                 continue
             op, operands, attrs = level.definition(node)
-            if op.transpose is None:
-                raise located(DifferentiationError(f"{op.name} has no rule for reverse mode: use jvp or jacfwd"))
             flags = tuple([x in linear for x in operands])
             at(node)
-            for x, c in zip(operands, op.transpose(cotangent, flags, *operands, *attrs), strict=True):
+            for x, c in zip(operands, _transposed(op, sums, cotangent, flags, operands, attrs), strict=True):
                 if c is not None:
                     _accumulate(sums, x, c)
     return [sums.get(x) for x in inputs]
+
+
+def _transposed(
+    op: Op, sums: dict[Node, Any], cotangent: Any, flags: Sequence[bool], operands: Sequence[Node], attrs: Sequence[Any]
+) -> Sequence[Any]:
+    """Cotangents of ``operands``; where they have those of ``sums`` in them, these are taken out there."""
+    if op.accumulate is not None:
+        there = [sums.pop(x, None) if flag else None for x, flag in zip(operands, flags, strict=True)]
+        found: Sequence[Any] = op.accumulate(there, cotangent, flags, *operands, *attrs)
+        return found
+    if op.transpose is None:
+        raise located(DifferentiationError(f"{op.name} has no rule for reverse mode: use jvp or jacfwd"))
+    made: Sequence[Any] = op.transpose(cotangent, flags, *operands, *attrs)
+    return made
 
 
 def _accumulate(sums: dict[Node, Any], x: Node, cotangent: Any) -> None:

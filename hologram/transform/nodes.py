@@ -17,6 +17,16 @@ from hologram.primitives.scalar import elementwise as ew
 from hologram.trace.recorder import constant, record
 
 
+class _Recording:
+    """The recorder as what makes nodes."""
+
+    __call__ = staticmethod(record)
+    const = staticmethod(constant)
+
+
+RECORDING = _Recording()
+
+
 def has_tangents(dtype: DType) -> bool:
     """Whether values of this type can be differentiated."""
     return dtype.is_float or dtype.is_complex
@@ -159,13 +169,25 @@ def accumulated(x: Node, y: Node) -> Node:
     """The sum of two cotangents. One that is windows amid zeros is added to the other window by window, so that what reads little of an array has a
     derivative that touches little."""
     for whole, part in ((x, y), (y, x)):
-        if part.op is scatter_add and _is_zero(part.inputs[0]):
-            return record(part.op, (whole, *part.inputs[1:]), part.attrs)
+        added = _windows_amid_zeros(part)
+        if added:
+            for windows in reversed(added):
+                whole = record(scatter_add, (whole, *windows.inputs[1:]), windows.attrs)
+            return whole
         if part.op is pad and _is_zero(part.inputs[1]) and all(isinstance(n, int) for widths in part.attrs for n in widths):
             axes = tuple(a for a, widths in enumerate(zip(*part.attrs, strict=True)) if widths != (0, 0))
             starts = [constant(part.attrs[0][a], dtypes.int64) for a in axes]
             return record(scatter_add, (whole, part.inputs[0], *starts), (axes, 0)) if axes else add(whole, part.inputs[0])
     return add(x, y)
+
+
+def _windows_amid_zeros(x: Node) -> list[Node]:
+    """The scatters, the last one first, that make all of ``x`` from zeros; none if something else does."""
+    added = []
+    while x.op is scatter_add:
+        added.append(x)
+        x = x.inputs[0]
+    return added if _is_zero(x) else []
 
 
 def _is_zero(x: Node) -> bool:

@@ -7,7 +7,8 @@
 - A choice whose index is known is the branch; a scan of no steps gives its carries back, and arrays of no elements.
 - Work that is the same in each step is done before the loop: see :mod:`hologram.graph.canonical.licm`; products that do not depend on the carry
   are those of all steps at once: see :mod:`hologram.graph.canonical.loop_distribution`.
-- Scans of one length become one: see :mod:`hologram.graph.canonical.scan_fusion`.
+- Scans of one length become one: see :mod:`hologram.graph.canonical.scan_fusion`; so do choices by one index: see
+  :mod:`hologram.graph.canonical.branch_fusion`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from hologram.graph.canonical.branch_fusion import fuse_branches
 from hologram.graph.canonical.loop_splitting import DistributedWork, Loop, cut, distinct, positions_of, reached
 from hologram.graph.canonical.scan_fusion import fuse_scans
 from hologram.ir.graph import Body, Graph, bodies, inlined
@@ -47,6 +49,10 @@ def simplify_control(graph: Graph, canonical: Callable[[Body], Body], fired: Cou
     fused = fuse_scans(graph, canonical)
     if fused is not graph:
         fired["fuse-scans"] += 1
+        return fused
+    fused = fuse_branches(graph)
+    if fused is not graph:
+        fired["fuse-branches"] += 1
         return fused
     nodes = graph.nodes()
     wanted: dict[Node, set[int]] = {}

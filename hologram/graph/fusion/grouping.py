@@ -14,6 +14,7 @@ from hologram.graph.fusion.groups import (
     iteration_space,
     reduction_axes,
 )
+from hologram.graph.fusion.update_windows import UpdateOrder
 from hologram.graph.legalize.paged_scans import unpaged
 from hologram.graph.schedule.index_split import is_large_concatenate
 from hologram.ir.index_maps import Guard, Index, propagate_index, propagate_through_gather, variables
@@ -40,6 +41,7 @@ class Grouping:
 
     def __init__(self, nodes: list[Node], materialized: set[Node]) -> None:
         self.materialized, self.expanding = materialized, expanding_values(nodes)
+        self.update_order = UpdateOrder(nodes, materialized)
         self.groups: list[Group | Call] = []
         self.group_of: dict[Node, int] = {}
         for n in nodes:
@@ -79,6 +81,8 @@ class Grouping:
 
     def _fits(self, g: Group, value: Node, axes: Axes | None, alone: Reads) -> bool:
         if len(g.nodes) >= MAX_GROUP_VALUES or g.cost + alone.cost > KERNEL_COST or is_unfusible(value) or is_unfusible(g.nodes[0]):
+            return False
+        if any(self.update_order.clash(value, m) for m in g.nodes):
             return False
         if self._is_product(value) and any(self._is_product(m) for m in g.nodes):
             return False

@@ -18,8 +18,9 @@ from hologram.graph.fusion.groups import Call, operands
 from hologram.graph.memory.arena import LINE_BYTES, ArenaAllocation
 from hologram.ir.graph import Graph, bodies
 from hologram.ir.node import Node, nbytes
-from hologram.primitives.control import scan, switch
+from hologram.primitives.control import project, scan, switch
 
+MIN_NAMED_BYTES = 512  # of an unwanted carry, from which its copy costs more than its name
 ENDLESS_NS = 1e9  # what a loop whose end is not known is taken to cost: such a call gives up the GIL
 
 
@@ -55,11 +56,12 @@ class ControlStep:
         for r in call.results:
             self.results[r.attrs[0]] = r
         self.operands = operands(node)
-        self.bindings = [x for x in self.operands if x.size != 0] + call.results
         self.carries: list[Carry] = []
         self.stacked_as: list[int | None] = []
         if node.op is not switch:
             self._keep_carries()
+        unwanted = self._name_unwanted()
+        self.bindings = [x for x in self.operands if x.size != 0] + call.results + unwanted
         self._lay_out()
         number = {n: i for i, n in enumerate(self.bindings)}
         self.in_place = [(number[result], number[operand]) for result, operand in self.shared()]
@@ -88,8 +90,20 @@ class ControlStep:
             self.carries.append(Carry.STACKED if self.stacked_as[k] is not None else Carry.IN_PLACE if kept else Carry.TWO_BUFFERS)
             first.update([o.index] if computed else [])
 
+    def _name_unwanted(self) -> list[Node]:
+        """Makes arrays of large carries that steps change in place and whose last values nobody wants: these may be where the first ones are."""
+        made: list[Node] = []
+        for k, carry in enumerate(self.carries):
+            like = self.execution_plans[-1].graph.outputs[k]
+            if carry is Carry.IN_PLACE and self.results[k] is None and nbytes(like) >= MIN_NAMED_BYTES:
+                made.append(Node(project, (self.node,), (k, like.shape, like.dtype.name), like.shape, like.dtype))
+                self.results[k] = made[-1]
+        return made
+
     def kept_in_place(self, body: Any) -> list[Node]:
-        """The inputs of a loop's body that a step changes where they are."""
+        """The inputs of a body that a step, or a branch, changes where they are."""
+        if self.node.op is switch:
+            return [body.inputs[j - 1] for _, j in self._passed_on()]
         return [body.inputs[self.consts + k] for k, carry in enumerate(self.carries) if carry is Carry.IN_PLACE]
 
     def _lay_out(self) -> None:

@@ -149,7 +149,7 @@ def _blocks(lifetimes: Sequence[Lifetime]) -> list[_Block]:
     for b in sorted(lifetimes, key=lambda b: b.first):
         if not b.nbytes:
             continue
-        heir_of = next((a for a in b.may_alias if a in owner and owner[a].last == b.first and _same_place(by_id[a], b)), None)
+        heir_of = next((a for a in b.may_alias if a in owner and owner[a].members[-1] == a and _same_place(by_id[a], b)), None)  # one heir each
         if heir_of is None:
             block = _Block(len(blocks), [], b.nbytes, b.first, b.last)
             blocks.append(block)

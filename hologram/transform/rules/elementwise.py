@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from hologram.ir.node import Node
 from hologram.ir.op import TABLE
+from hologram.primitives.dropped_updates import update_for_select
 from hologram.trace.recorder import cast_node
-from hologram.transform.nodes import add, apply, div, fit, has_tangents, mul, neg, number, select, sub, total
+from hologram.transform.nodes import RECORDING, add, apply, div, fit, has_tangents, mul, neg, number, select, sub, total
 from hologram.transform.rules.rules import Partial, Tangents, attach, call, partials, to_shape, unary
 
 
@@ -168,6 +169,10 @@ def _div_jvp(tangents: Tangents, out: Node, x: Node, y: Node) -> Node:
 
 def _select_jvp(tangents: Tangents, out: Node, c: Node, x: Node, y: Node) -> Node:
     _, a, b = tangents
+    if a is not None and b is not None and a.shape == b.shape == out.shape:
+        updated = update_for_select(c, a, b, lambda update: True, RECORDING)
+        if updated is not None:
+            return updated
     zero = number(0, out)
     return fit(select(c, zero if a is None else a, zero if b is None else b), out.shape)
 

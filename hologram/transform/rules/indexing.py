@@ -12,7 +12,7 @@ from hologram.ir.symbolic import Int, bounds, prod
 from hologram.primitives.indexing import window_sizes
 from hologram.trace.operators import extent_node
 from hologram.trace.recorder import cast_node
-from hologram.transform.nodes import apply, div, full, moved, mul, number, reshaped, select, spread, zeros_like
+from hologram.transform.nodes import add, apply, div, full, moved, mul, number, reshaped, select, spread, total, zeros_like
 from hologram.transform.rules.rules import Tangents, attach, call
 
 
@@ -78,11 +78,15 @@ class _Windows:
         zero = number(0, wide)
         return call("min", call("max", wide, zero), most), call("and", call("ge", wide, zero), call("le", wide, most))
 
+    def is_one(self) -> bool:
+        """Whether each part of the array that shares windows has one."""
+        return prod(self.places[self.batch :]) == 1
+
     def stay(self) -> Node | None:
         """By element of the updates, whether it is the last that is set to its place; None where all are, since there is one window."""
-        count, rank = prod(self.places[self.batch :]), len(self.places)
-        if count == 1:
+        if self.is_one():
             return None
+        count, rank = prod(self.places[self.batch :]), len(self.places)
         turn = reshaped(apply(TABLE["iota"], attrs=((count,), 0, "int64")), self.places[self.batch :])
         turns = spread(turn, (*self.places, *self.sizes), range(self.batch, rank))
         nobody = full(-1, dtypes.int64, (*self.shape[: self.batch], *(self.shape[a] for a in self.axes)))
@@ -118,9 +122,15 @@ def _scatter_set_transpose(ct: Node, linear: Sequence[bool], x: Node, updates: N
 
 
 def _scatter_extreme_jvp(tangents: Tangents, out: Node, x: Node, updates: Node, *rest: Any) -> Node:
-    """The mean tangent of the elements and updates that are the extreme of their place."""
+    """The mean tangent of the elements and updates that are the extreme of their place. Of one window it is computed in the window."""
     t, u, *_ = tangents
     windows = _Windows(x, updates, *rest)
+    if windows.is_one():
+        best = windows.read(out)
+        old, new = cast_node(call("eq", windows.read(x), best), x.dtype), cast_node(call("eq", updates, best), x.dtype)
+        share = total([None if t is None else mul(windows.read(t), old), None if u is None else mul(u, new)])
+        assert share is not None
+        return windows.scattered(TABLE["scatter_set"], zeros_like(x) if t is None else t, div(share, add(old, new)))
     old = cast_node(call("eq", x, out), x.dtype)
     new = cast_node(call("eq", updates, windows.read(out)), x.dtype)
 
@@ -138,11 +148,17 @@ attach("scatter_min", jvp=_scatter_extreme_jvp)
 
 
 def _scatter_mul_jvp(tangents: Tangents, out: Node, x: Node, updates: Node, *rest: Any) -> Node:
-    """Each factor's tangent times the other factors: the product is divided by it, so that a factor of zero gives NaN."""
+    """Each factor's tangent times the other factors: of several windows, which may overlap, the product divided by it, so that a factor of zero
+    gives NaN."""
     t, u, *_ = tangents
+    windows = _Windows(x, updates, *rest)
+    if windows.is_one():
+        product = total([None if t is None else mul(windows.read(t), updates), None if u is None else mul(windows.read(x), u)])
+        assert product is not None
+        return windows.scattered(TABLE["scatter_set"], zeros_like(x) if t is None else t, product)
     terms = zeros_like(x) if t is None else div(t, x)
     parts = zeros_like(updates) if u is None else div(u, updates)
-    return mul(out, _Windows(x, updates, *rest).scattered(TABLE["scatter_add"], terms, parts))
+    return mul(out, windows.scattered(TABLE["scatter_add"], terms, parts))
 
 
 attach("scatter_mul", jvp=_scatter_mul_jvp)

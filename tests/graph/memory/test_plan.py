@@ -122,6 +122,13 @@ def test_no_address_is_taken_over(second: Lifetime) -> None:
     assert got.peak == MIB + second.nbytes
 
 
+def test_a_place_is_handed_over_once_though_the_first_heir_dies_at_birth() -> None:
+    asked = [Lifetime("a", MIB, 0, 1), Lifetime("x", MIB, 1, 1, ("a",)), Lifetime("y", MIB, 1, 2, ("a",))]
+    got = allocate(asked)
+    verify_allocation(asked, got)
+    assert got.peak == 2 * MIB
+
+
 def test_one_input_is_taken_over_by_one_output() -> None:
     asked = [Lifetime("a", MIB, 0, 1), Lifetime("b", MIB, 0, 1), *(Lifetime(c, MIB, 1, 2, ("a", "b")) for c in "xyz")]
     got = allocate(asked)

@@ -7,7 +7,18 @@ from __future__ import annotations
 
 from hologram.graph.rewrite.rewriter import Rule
 from hologram.graph.rewrite.rule import RuleSet
-from hologram.graph.rewrite.rules import arithmetic, broadcasts, comparison, complex_parts, folding, functions, movement, reductions, sink_movement
+from hologram.graph.rewrite.rules import (
+    arithmetic,
+    broadcasts,
+    comparison,
+    complex_parts,
+    folding,
+    functions,
+    movement,
+    reductions,
+    sink_movement,
+    updates,
+)
 
 SIMPLIFY = RuleSet(
     [
@@ -22,7 +33,7 @@ SIMPLIFY = RuleSet(
         folding.commute,
     ]
 )
-TOP_DOWN: list[Rule] = [*sink_movement.RULES, *functions.RULES]
+TOP_DOWN: list[Rule] = [*sink_movement.RULES, *functions.RULES, *updates.RULES]
 SINK = RuleSet([*sink_movement.ADJACENT, *TOP_DOWN])
 
 ALL: list[Rule] = [*SIMPLIFY.rules, *TOP_DOWN]
