@@ -69,7 +69,10 @@ def shares(a: hg.Tensor, b: hg.Tensor) -> bool:
 
 
 @pytest.mark.parametrize(("own", "numpy"), list(functions()))
-def test_functions_give_views_where_numpy_does(own: Callable[..., Any], numpy: Callable[..., Any]) -> None:
+def test_functions_give_views_where_numpy_does(own: Callable[..., Any], numpy: Callable[..., Any], request: pytest.FixtureRequest) -> None:
+    name = request.node.callspec.id.rpartition(".")[2]
+    if np.__version__.startswith("2.0.") and name in ("around", "round", "from_dlpack"):
+        pytest.skip("NumPy 2.0 rounds integers by a view, and has other flags for arrays that are imported")
     for array in ARRAYS:
         for args in ARGUMENTS:
             with warnings.catch_warnings(), np.errstate(all="ignore"):

@@ -29,7 +29,8 @@ def _graph_text(f: Function, *args: Any) -> str:
 def _lines_in_loops(text: str) -> list[str]:
     """The instructions of the graph function that a loop runs."""
     blocks = {name: body for name, body in re.findall(r"^([\w.]+):[^\n]*\n(.*?)(?=^[\w.]+:|\Z)", text, re.DOTALL | re.MULTILINE)}
-    flow = nx.DiGraph((name, target) for name, body in blocks.items() for target in re.findall(r"label %([\w.]+)", body))
+    flow = nx.DiGraph()
+    flow.add_edges_from((name, target) for name, body in blocks.items() for target in re.findall(r"label %([\w.]+)", body))
     again = [part for part in nx.strongly_connected_components(flow) if len(part) > 1 or any(flow.has_edge(n, n) for n in part)]
     assert again, "no loop is left"
     return [line for part in again for name in part for line in blocks[name].splitlines()]
