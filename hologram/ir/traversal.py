@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from hologram.ir.node import Node
@@ -58,6 +58,18 @@ def users_of(nodes: Iterable[Node]) -> dict[Node, list[Node]]:
         for x in dict.fromkeys(n.inputs):
             users.setdefault(x, []).append(n)
     return users
+
+
+def needs_among(nodes: Iterable[Node], marked: Sequence[Node]) -> dict[Node, int]:
+    """Which of ``marked`` each of ``nodes``, all that there are in topological order, is made of or is itself: bit i is set for ``marked[i]``."""
+    bit = {n: 1 << i for i, n in enumerate(marked)}
+    needs: dict[Node, int] = {}
+    for n in nodes:
+        bits = bit.get(n, 0)
+        for x in n.inputs:
+            bits |= needs[x]
+        needs[n] = bits
+    return needs
 
 
 def topological(outputs: Iterable[Node], stop: Callable[[Node], bool] | None = None) -> list[Node]:

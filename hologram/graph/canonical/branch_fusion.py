@@ -12,7 +12,7 @@ from hologram.graph.bounded import rounds
 from hologram.graph.canonical.scan_fusion import MAX_BODY_NODES
 from hologram.ir.graph import Body, Graph, bodies, close, inlined, placeholder
 from hologram.ir.node import Builder, Node
-from hologram.ir.traversal import post_order
+from hologram.ir.traversal import needs_among, post_order
 from hologram.primitives.control import project, switch
 
 MAX_SWITCHES = 64  # of one graph that are compared with one another
@@ -34,12 +34,7 @@ def _pair(graph: Graph) -> tuple[Node, Node] | None:
     switches = [n for n in nodes if n.op is switch]
     if not 2 <= len(switches) <= MAX_SWITCHES:
         return None
-    behind: dict[Node, int] = {}  # which choices a node needs, as bits
-    for n in nodes:
-        bits = 1 << switches.index(n) if n.op is switch else 0
-        for x in n.inputs:
-            bits |= behind[x]
-        behind[n] = bits
+    behind = needs_among(nodes, switches)
     for j, b in enumerate(switches):
         for i, a in enumerate(switches[:j]):
             if _related(a, b) and not any(behind[x] >> i & 1 for x in b.inputs if not _is_result(a, x)):

@@ -16,6 +16,7 @@ from hologram.ir.graph import Graph
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import is_static, prod
+from hologram.ir.traversal import users_of
 
 MIN_ELEMENTS = 256  # of an array, below which a select is as cheap as its window
 MIN_RATIO = 8  # how many times as large as a window an array is whose other elements should be left alone
@@ -27,7 +28,7 @@ def select_windows(graph: Graph, fired: Counter[str]) -> Graph:
     nodes = graph.nodes()
     if not any(n.op.kind == "scatter" for n in nodes):
         return graph
-    b, readers, outputs = Builder(), _readers(nodes), set(graph.outputs)
+    b, readers, outputs = Builder(), users_of(nodes), set(graph.outputs)
     image: dict[Node, Node] = {}
     changed = 0
     for n in nodes:
@@ -40,14 +41,6 @@ def select_windows(graph: Graph, fired: Counter[str]) -> Graph:
             changed += 1
     fired.update({"select-windows": changed} if changed else {})
     return graph.mapped(image) if changed else graph
-
-
-def _readers(nodes: list[Node]) -> dict[Node, list[Node]]:
-    readers: dict[Node, list[Node]] = {}
-    for n in nodes:
-        for x in n.inputs:
-            readers.setdefault(x, []).append(n)
-    return readers
 
 
 def constant_corner(node: Node) -> list[int] | None:

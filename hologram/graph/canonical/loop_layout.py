@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections import Counter
 
+from hologram.graph.memory.arena import LINE_BYTES
 from hologram.ir.graph import Body, Graph
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import is_static, prod
+from hologram.ir.traversal import users_of
 from hologram.primitives.control import project, scan
 
 MIN_BYTES = 2**15  # of an array: smaller ones stay in the first-level cache
-LINE_BYTES = 64
 MIN_SHARE = 0.5  # of an axis that steps go over
 
 
@@ -46,10 +47,7 @@ class _Uses:
     def __init__(self, node: Node) -> None:
         body, self.consts, self.carries, self.length, _ = node.attrs
         self.graph: Graph = body.graph
-        self.readers: dict[Node, list[Node]] = {}
-        for n in self.graph.nodes():
-            for x in n.inputs:
-                self.readers.setdefault(x, []).append(n)
+        self.readers = users_of(self.graph.nodes())
 
     def axes(self) -> dict[int, int]:
         """By argument of the body the axis that is to be its first."""

@@ -103,7 +103,7 @@ class _Refiner:
         given, last = list(inputs), {}
         for k in range(carries):
             x = body.graph.inputs[consts + k]
-            given[consts + k], step = type_range(x.dtype), _step(body.graph, consts, k)
+            given[consts + k], step = type_range(x.dtype), counter_step(body.graph, consts, k)
             if step is not None and (counted := _counted(inputs[consts + k], step, length, given[consts + k])) is not None:
                 given[consts + k], last[k] = counted
         self.given[node] = [given]
@@ -118,7 +118,7 @@ class _Refiner:
         asked, inside = [*inputs[:consts], *carried], [*inputs[:consts], *carried]
         limits = _limits(cond.graph, asked)
         for k, full in enumerate(carried):
-            step, start = _step(body.graph, consts, k), inputs[consts + k]
+            step, start = counter_step(body.graph, consts, k), inputs[consts + k]
             if step is None or start is None or full is None:
                 continue
             limit = limits.get(cond.graph.inputs[consts + k], full)
@@ -135,8 +135,8 @@ class _Refiner:
         return (new_cond, new_body, consts), asked[consts:]
 
 
-def _step(body: Graph, consts: int, k: int) -> int | None:
-    """What each step adds to carry ``k``; None where that is not a number."""
+def counter_step(body: Graph, consts: int, k: int) -> int | None:
+    """What each step of a loop adds to carry ``k`` of its body, an integer; None where that is not a number, or 0."""
     x, after = body.inputs[consts + k], body.outputs[k]
     if after.op.name != "add" or x not in after.inputs or x.dtype.kind not in "iu":
         return None

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from hologram.graph.bounded import rounds
 from hologram.ir.graph import Body, Graph, close
 from hologram.ir.node import Builder, Node
-from hologram.ir.traversal import post_order, topological
+from hologram.ir.traversal import needs_among, post_order, topological
 from hologram.primitives.control import project, scan
 
 MAX_SCANS = 64  # scans of one graph that are compared with one another
@@ -35,12 +35,7 @@ def _pair(graph: Graph) -> tuple[Node, Node] | None:
     scans = [n for n in nodes if n.op is scan]
     if not 2 <= len(scans) <= MAX_SCANS:
         return None
-    behind: dict[Node, int] = {}  # which scans a node needs, as bits
-    for n in nodes:
-        bits = 0
-        for x in n.inputs:
-            bits |= behind[x]
-        behind[n] = bits | (1 << scans.index(n) if n.op is scan else 0)
+    behind = needs_among(nodes, scans)
     for j, b in enumerate(scans):
         for i, a in enumerate(scans[:j]):
             if a.attrs[3:] == b.attrs[3:] and _related(a, b) and not behind[a] >> j & 1 and _reads_stepwise(a, b, behind, i):

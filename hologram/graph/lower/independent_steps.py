@@ -12,9 +12,11 @@ What a step reads of its sequences and writes of its stacked results is its own 
 
 from __future__ import annotations
 
+from hologram.graph.canonical.loop_ranges import counter_step
 from hologram.graph.lower.control_step import Carry, ControlStep
 from hologram.ir.graph import Graph
-from hologram.ir.node import Node, const_value
+from hologram.ir.node import Node
+from hologram.ir.traversal import users_of
 from hologram.primitives.control import scan
 from hologram.primitives.indexing import window_sizes
 
@@ -25,32 +27,19 @@ def independent_steps(step: ControlStep) -> dict[int, int] | None:
         return None
     graph, consts, carries = step.execution_plans[0].graph, step.consts, step.node.attrs[2]
     length = step.node.attrs[3]
-    counters = {
-        k: by for k in range(carries) if (by := _moved_by(graph, consts, k)) and abs(by) * length < 2 ** (graph.inputs[consts + k].dtype.bits - 1)
-    }
+    counters = {k: by for k in range(carries) if (by := _counts_by(graph, consts + k, counter_step(graph, consts, k), length))}
     moved = {graph.inputs[consts + k]: by for k, by in counters.items()}
-    users = _users(graph)
+    users = users_of(graph.nodes())
     for k in range(carries):
         if k not in counters and not (step.carries[k] is Carry.IN_PLACE and _writes_its_own(graph, consts, k, moved, users)):
             return None
     return counters
 
 
-def _moved_by(graph: Graph, consts: int, k: int) -> int | None:
-    """What each step adds to carry ``k``, an integer; None, or 0, where that is not a number."""
-    x, after = graph.inputs[consts + k], graph.outputs[k]
-    if x.shape != () or x.dtype.kind not in "iu" or after.op.name != "add" or x not in after.inputs:
-        return None
-    other = after.inputs[1] if after.inputs[0] is x else after.inputs[0]
-    return int(const_value(other)) if other.op.name == "const" else None
-
-
-def _users(graph: Graph) -> dict[Node, list[Node]]:
-    users: dict[Node, list[Node]] = {}
-    for n in graph.nodes():
-        for x in n.inputs:
-            users.setdefault(x, []).append(n)
-    return users
+def _counts_by(graph: Graph, argument: int, by: int | None, length: int) -> int | None:
+    """``by``, where a counter that each of ``length`` steps moves by it is a number whose type does not wrap on the way."""
+    x = graph.inputs[argument]
+    return by if by is not None and x.shape == () and abs(by) * length < 2 ** (x.dtype.bits - 1) else None
 
 
 def _writes_its_own(graph: Graph, consts: int, k: int, moved: dict[Node, int], users: dict[Node, list[Node]]) -> bool:

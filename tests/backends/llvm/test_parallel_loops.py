@@ -22,14 +22,16 @@ X = np.random.default_rng(0).standard_normal(N)
 
 
 def _is_shared(f: Function, *args: Any) -> bool:
-    return "@stretch0" in hg.jit(f).lower(*args).as_text("llvm")
+    return "@loop_chunk0" in hg.jit(f).lower(*args).as_text("llvm")
 
 
 def _both_ways(f: Function) -> tuple[Any, Any]:
     """The results as they are, and of a program that is checked, in which one thread takes the steps in turn."""
     got = hg.jit(f)(X)
     with override(checked=True):
-        return got, hg.jit(lambda x: f(x))(X)
+        in_turn = hg.jit(lambda x: f(x))
+        assert not _is_shared(in_turn, X)
+        return got, in_turn(X)
 
 
 def _long(x: Any) -> Any:
@@ -139,7 +141,7 @@ def endless(x):
     return hg.while_loop(lambda s: s[0] < 10**15, lambda s: (s[0] + 1, s[1] * 0.5 + x), (0, x))[1]
 
 f = hg.jit(lambda x: hg.fori_loop(0, 500, lambda i, y: y.at[i].set(endless(x[i])), hnp.zeros(500)))
-assert "@stretch0" in f.lower(np.zeros(500)).as_text("llvm")
+assert "@loop_chunk0" in f.lower(np.zeros(500)).as_text("llvm")
 threading.Timer(3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
     np.asarray(f(np.zeros(500)))

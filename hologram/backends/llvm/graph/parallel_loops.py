@@ -1,6 +1,6 @@
 """Loops whose steps are independent, shared among threads.
 
-The steps become a function of their own, ``(args, begin, end, scratch)`` like a kernel's, which :func:`hg_parallel_for` calls for stretches of the
+The steps become a function of their own, ``(args, begin, end, scratch)`` like a kernel's, which :func:`hg_parallel_for` calls for chunks of the
 loop. It is written as any loop is, into a text of its own; the registers of the graph function that it names are handed over in ``args``. A thread
 has its counters and all else that a step computes on its stack. A loop whose steps need memory beside that is left to one thread.
 """
@@ -11,7 +11,8 @@ import re
 
 from hologram.backends.llvm.graph.bodies import BodyWriter, NoStackLeft
 from hologram.backends.llvm.graph.loops import LoopWriter
-from hologram.backends.llvm.graph.writer import GRAIN_NS, SERIAL_NS, Frame, GraphWriter, Outlined, serial
+from hologram.backends.llvm.graph.outlining import Outlined
+from hologram.backends.llvm.graph.writer import GRAIN_NS, SERIAL_NS, Frame, GraphWriter, serial
 from hologram.backends.llvm.text import Reg
 from hologram.graph.lower.control_step import ENDLESS_NS, ControlStep
 from hologram.graph.lower.independent_steps import independent_steps
@@ -32,8 +33,8 @@ def write_in_parallel(w: GraphWriter, step: ControlStep, frame: Frame) -> bool:
         return False
     try:
         with w.outlined() as function:
-            loop = _Stretch(w, step, frame, counters)
-            loop.write_stretch()
+            loop = _ChunkWriter(w, step, frame, counters)
+            loop.write_chunk()
     except NoStackLeft:
         return False
     _call(w, step, frame, counters, function)
@@ -58,7 +59,7 @@ def _is_self_contained(step: ControlStep) -> bool:
     return True
 
 
-class _Stretch(LoopWriter):
+class _ChunkWriter(LoopWriter):
     """The loop from step ``begin`` to ``end``, in a function of its own."""
 
     def __init__(self, w: GraphWriter, step: ControlStep, frame: Frame, counters: dict[int, int]) -> None:
@@ -82,12 +83,12 @@ class _Stretch(LoopWriter):
     def _check_memory(self) -> None:
         pass  # :meth:`_place` does
 
-    def write_stretch(self) -> None:
+    def write_chunk(self) -> None:
         self.f.counted(Reg("%begin", "i64", 1), Reg("%end", "i64", 1), 1, [], lambda i, carried: self._step(self._number(i), carried))
 
 
 def _call(w: GraphWriter, step: ControlStep, frame: Frame, counters: dict[int, int], function: Outlined) -> None:
-    """Runs the stretches. Arrays that steps write parts of are where the results go before; counters are known when all is done, not sooner: where
+    """Runs the chunks. Arrays that steps write parts of are where the results go before; counters are known when all is done, not sooner: where
     they start may be where they end."""
     f, loop, graph = w.f, BodyWriter(w, step, frame), step.execution_plans[0].graph
     length, consts = step.node.attrs[3], step.consts

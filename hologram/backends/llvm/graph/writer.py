@@ -16,8 +16,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from hologram.backends.llvm.abi import ARENA_AT, ARENA_BYTES_AT, CANCELLED_AT
+from hologram.backends.llvm.abi import ARENA_AT, ARENA_BYTES_AT
 from hologram.backends.llvm.bounds_checks import DECLARATIONS, symbolic_sizes
+from hologram.backends.llvm.graph.outlining import POLL_SHARED, Outlined
 from hologram.backends.llvm.kernel import KernelWriter
 from hologram.backends.llvm.memory import Integers
 from hologram.backends.llvm.scalars import Functions
@@ -39,21 +40,6 @@ MIN_MODULE_CHARACTERS = 16_000  # characters of kernels from which a module of t
 MIN_TESTED_BYTES = 256  # of a copy: less is copied sooner than found to be there already
 INLINE_STATEMENTS = 400  # a kernel in a loop that is not longer becomes part of the loop
 
-POLL_SHARED = f"""
-define internal i64 @hg_poll_shared(ptr %ctx, ptr %scratch) #0 {{
-  %own = load ptr, ptr %ctx, align 8
-  %calls = icmp eq ptr %own, %scratch
-  br i1 %calls, label %poll, label %look
-poll:
-  %status = call i64 @hg_poll(ptr %ctx)
-  ret i64 %status
-look:
-  %at = getelementptr i8, ptr %ctx, i64 {CANCELLED_AT}
-  %cancelled = load atomic i64, ptr %at monotonic, align 8
-  ret i64 %cancelled
-}}
-"""  # the thread of the call handles signals, the others see what comes of it
-
 ATTRIBUTES = """
 declare i64 @hg_parallel_for(ptr, ptr, ptr, i64, i64)
 declare i64 @hg_poll(ptr)
@@ -69,41 +55,7 @@ attributes #1 = { nounwind alwaysinline }
 !5 = !{!"llvm.loop.unroll.disable"}
 """
 
-_DEFINED, _REGISTER = re.compile(r"  (%[\w.]+) = "), re.compile(r"%[A-Za-z_][\w.]*")
 _KERNEL, _HELPER = re.compile(r"define void (@\w+)"), re.compile(r"@hg\.[\w.]+")
-
-
-class Outlined:
-    """A function under construction that is called like a kernel; ``f`` is its text. What it names of the function around it comes in ``args``."""
-
-    def __init__(self, name: str, outer: FunctionText) -> None:
-        self.name, self.outer = name, outer
-        self.f = FunctionText()
-        self.f.counter, self.f.kept_rolled = outer.counter, outer.kept_rolled
-        self.f.types.update(outer.types, **{"%ctx": "ptr", "%bufs": "ptr"})
-        self.taken: list[str] = []
-
-    def close(self) -> str:
-        """The text of the function."""
-        self.f.do("ret void")
-        self.outer.counter = self.f.counter
-        lines = [*self.f.entry, *self.f.lines]
-        own = {m[1] for line in lines if (m := _DEFINED.match(line))} | {f"%{line[:-1]}" for line in lines if line.endswith(":")}
-        own |= {"%entry", "%args", "%begin", "%end", "%scratch"}
-        self.taken = sorted({name for line in lines for name in _REGISTER.findall(line)} - own)
-        loads = []
-        for i, name in enumerate(self.taken):
-            loads += [f"  %at.{i} = getelementptr i64, ptr %args, i64 {i}", f"  {name} = load {self.f.types[name]}, ptr %at.{i}, align 8"]
-        self.f.entry = [*loads, *self.f.entry]
-        return self.f.text(f"define internal void @{self.name}(ptr noalias readonly %args, i64 %begin, i64 %end, ptr noalias %scratch) #0")
-
-    def arguments(self) -> Reg:
-        """What is handed over, in memory of the function around it."""
-        place = Reg(self.outer.slot("i64", max(1, len(self.taken)), 8), "ptr", 1)
-        for i, name in enumerate(self.taken):
-            at = self.outer.emit(f"getelementptr i64, ptr {place.text}, i64 {i}", "ptr", 1)
-            self.outer.do(f"store {self.f.types[name]} {name}, ptr {at.text}, align 8")
-        return place
 
 
 class Frame:
@@ -188,7 +140,7 @@ class GraphWriter:
     def outlined(self) -> Iterator[Outlined]:
         """What is written inside becomes a function of its own, which is kept unless an exception ends it."""
         before = self.f, self.integers, self.scratch, self.args, self.stack_bytes
-        function = Outlined(f"stretch{len(self.outlined_texts)}", self.f)
+        function = Outlined(f"loop_chunk{len(self.outlined_texts)}", self.f)
         self.f, self.integers = function.f, Integers(function.f)
         self.integers.vars, self.scratch = before[1].vars, Reg("%scratch", "ptr", 1)
         self.is_outlined, self.stack_bytes = True, 0
