@@ -56,7 +56,14 @@ class NestWriter:
         self.f.close()
 
     def _place_row(self) -> None:
-        self.f.do(f"const i64 hg_r = hg_row0 + {self._own_place(self.nest.rows, 'hg_row', 'hg_m')};")
+        """Of rows that are not there ``hg_r`` is the last that is: what a row needs is read outside of conditions, which compare ``hg_row_at``."""
+        own = f"hg_row0 + {self._own_place(self.nest.rows, 'hg_row', 'hg_m')}"
+        limit = self.nest.rows.loop.limit
+        if limit is None:
+            self.f.do(f"const i64 hg_r = {own};")
+            return
+        last = self.w.integer(limit - 1)
+        self.f.do(f"const i64 hg_row_at = {own}, hg_r = hg_row_at < {last} ? hg_row_at : {last};")
 
     def _place_column(self) -> None:
         self.f.do(f"const i64 hg_c = hg_column0 + {self._own_place(self.nest.columns, 'hg_across', 'hg_n')};")
@@ -166,7 +173,7 @@ class ElementWriter(NestWriter):
         self._unrolled("hg_n", p.columns.own)
         with self._scope(column="hg_c"):
             self._place_column()
-            inside = [*self._within("hg_c", p.columns), *self._within("hg_r", p.rows)]
+            inside = [*self._within("hg_c", p.columns), *self._within("hg_row_at", p.rows)]
             for s in p.stores:
                 if inside and s.buffer in self.w.mapping.fragments:  # what is not there counts as terms all the same
                     self.f.do(f"{self.w.near[s.buffer, s.index]} = 0;")
@@ -196,7 +203,7 @@ class ElementWriter(NestWriter):
             if (s.buffer, s.index) in self.w.near:
                 self.w.store(s)
                 continue
-            self.f.open(f"if ({' && '.join([self.first, *self._within('hg_r', self.p.rows)])})")
+            self.f.open(f"if ({' && '.join([self.first, *self._within('hg_row_at', self.p.rows)])})")
             self.w.store(s)
             self.f.close()
 

@@ -13,13 +13,16 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from math import prod
 from pathlib import Path
 
 import numpy as np
 
 from hologram.backends.c.scalars import memory_name
 from hologram.backends.c.source import Program
+from hologram.backends.native import guarded_memory
 from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.kernel.ir import Kernel
 from hologram.ir.node import Node
@@ -126,19 +129,40 @@ def launch(library: ctypes.CDLL, name: str, pointers: Sequence[int], groups: int
     assert not stuck, f"{name}: items wait at different barriers"
 
 
+@contextmanager
+def _guarded() -> Iterator[Callable[[tuple[int, ...], np.dtype], np.ndarray]]:
+    """Makes arrays between pages that nobody may touch: a kernel that reads or writes beyond one stops the process, as it might on a device."""
+    taken: list[int] = []
+
+    def new(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        nbytes = max(1, prod(shape) * dtype.itemsize)
+        taken.append(guarded_memory.allocate(nbytes))
+        assert taken[-1], "no guarded memory"
+        return np.ndarray(shape, dtype, memoryview((ctypes.c_char * nbytes).from_address(taken[-1])))
+
+    yield new
+    for address in taken:
+        guarded_memory.free(address)
+
+
 def run(
     schedule: ExecutionPlan, arrays: Sequence[np.ndarray], folder: Path, precision: str = "exact", groups: int = 3, dialect: str = "c"
 ) -> list[np.ndarray]:
     """The results of a schedule of static shapes."""
     program = Program({k.kernel: None for k in schedule.kernels}, dialect, precision)
     library = build(program, folder)
-    memory: dict[Node, np.ndarray] = {n: np.ascontiguousarray(a) for n, a in zip(schedule.inputs, arrays, strict=True)}
-    for step in schedule.kernels:
-        for n in step.bindings:
-            memory.setdefault(n, np.empty(n.shape, n.dtype.np))  # type: ignore[arg-type]
-        mapping = program.mappings[step.kernel]
-        workspace = np.empty(groups * mapping.workspace + 1, np.uint8)
-        pointers = [memory[n].ctypes.data for n in step.bindings] + [workspace.ctypes.data]
-        launch(library, program.names[step.kernel], pointers, groups, mapping.items)
-    sources = {"input": schedule.inputs, "computed": schedule.computed}
-    return [memory[sources[o.kind][o.index]].reshape(o.node.shape) for o in schedule.outputs]
+    with _guarded() as new:
+        memory: dict[Node, np.ndarray] = {}
+        for n, a in zip(schedule.inputs, arrays, strict=True):
+            memory[n] = new(np.shape(a), np.asarray(a).dtype)
+            memory[n][...] = a
+        for step in schedule.kernels:
+            for n in step.bindings:
+                if n not in memory:
+                    memory[n] = new(n.shape, n.dtype.np)  # type: ignore[arg-type]
+            mapping = program.mappings[step.kernel]
+            workspace = new((groups * mapping.workspace,), np.dtype(np.uint8))
+            pointers = [memory[n].ctypes.data for n in step.bindings] + [workspace.ctypes.data]
+            launch(library, program.names[step.kernel], pointers, groups, mapping.items)
+        sources = {"input": schedule.inputs, "computed": schedule.computed}
+        return [memory[sources[o.kind][o.index]].reshape(o.node.shape).copy() for o in schedule.outputs]
