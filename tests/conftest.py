@@ -18,6 +18,7 @@ import pytest
 pytest.register_assert_rewrite("tests.support")  # before anything of it is imported
 
 from hologram.settings import override  # noqa: E402
+from tests.support import crashes  # noqa: E402
 from tests.support.sampling import not_sampled  # noqa: E402
 
 
@@ -26,6 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    crashes.register(config)
     everything = config.getoption("--all")
     slow = [hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large]
     hypothesis.settings.register_profile("sample", max_examples=50, deadline=None, derandomize=True, suppress_health_check=slow)
