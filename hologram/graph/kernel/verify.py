@@ -274,7 +274,7 @@ class _Verifier:
     def check_access(self, b: Buffer, index: Int, mask: Value | None, writes: bool) -> None:
         self.integer(index)
         guards = guards_of(mask)
-        free: dict[str, Int] = {name: var(name, None, None) for name in self.named - self.ranges.of.keys()}
+        free: dict[str, Int] = {name: var(name, None, None) for name in self.named if name in self.ranges.guarded or name not in self.ranges.of}
         index, guards = substitute(index, free), [(substitute(e, free), size) for e, size in guards]
         if b.role in ("out", "inout"):
             self.accesses.setdefault(b, []).append(Access(index, list(self.loops), guards, self.ranges.copy(), writes))

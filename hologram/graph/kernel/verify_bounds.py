@@ -14,7 +14,6 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from hologram.graph.kernel.ir import Value
 from hologram.graph.kernel.polynomials import Range, divided, evaluated, linear
 from hologram.graph.kernel.verify_guards import MAX_ALTERNATIVES, Guard, guarded, without_division
 from hologram.ir.instruction import Ins
@@ -24,7 +23,6 @@ from hologram.ir.traversal import reachable
 MAX_VARIABLES = 64  # that are replaced in one expression
 LARGE_EXTENT = 2**20  # sizes that are larger than all that a program takes for granted
 MAX_STEPS = 2_000  # replacements in the search for bounds of one expression: divisions inside of divisions have bounds without number
-MAX_NESTED_ENDS = 4  # minima and maxima inside of each other that are looked through
 MAX_POINTS = 2**22  # of the space of an access that is tried point by point
 
 
@@ -33,6 +31,7 @@ class Ranges:
 
     def __init__(self) -> None:
         self.of: dict[str, Range] = {}
+        self.guarded: set[str] = set()  # values of any size, whose claims are what guards of accesses say
         self.positive: dict[str, Int] = {}  # symbols that are not 0 where a loop's body runs, as 1 and what is left
         self.least = 0  # that symbols are
         self.quotients: dict[str, tuple[Int, Int]] = {}  # what is divided, and by what, in quotients of symbols that are symbols of their own
@@ -41,7 +40,8 @@ class Ranges:
 
     def copy(self) -> Ranges:
         out = Ranges()
-        out.of, out.positive, out.quotients, out.least = dict(self.of), dict(self.positive), dict(self.quotients), self.least
+        out.of, out.guarded, out.positive = dict(self.of), set(self.guarded), dict(self.positive)
+        out.quotients, out.least = dict(self.quotients), self.least
         return out
 
     def add(self, name: str, r: Range) -> None:
@@ -66,29 +66,21 @@ class Ranges:
             self.divisions.clear()
 
     def value(self, v: Ins) -> None:
-        """A named value: an index expression, the least or the greatest of some, or an index whose extent is known."""
-        lows, highs = self._ends_of(v, -1), self._ends_of(v, 1)
-        if v.extent is not None:
-            lows, highs = [0, *lows], [v.extent - 1, *highs]
-        if lows or highs:
-            self.add(v.name, Range(lows, highs))
-
-    def _ends_of(self, v: Value, sign: int, depth: int = MAX_NESTED_ENDS) -> list[Int]:
-        """Lower bounds of a value (``sign`` -1), or upper ones (1): of index expressions, constants, and minima and maxima of such."""
-        if not isinstance(v, Ins) or not depth:
-            return []
+        """A named value: an index expression, the least of some, or an index whose extent is known."""
+        ends = [a.attrs[0] for a in ((v,) if v.op == "index" else v.args) if isinstance(a, Ins) and a.op == "index"]
         if v.op == "index":
-            return [v.attrs[0]]
-        if v.op == "const":
-            return [int(np.frombuffer(v.attrs[1], v.dtype.np)[0])] if v.dtype.is_integer else []
-        if v.opname not in ("min", "max"):
-            return []
-        ends = [self._ends_of(a, sign, depth - 1) for a in v.args]
-        if (v.opname == "min") == (sign > 0):
-            return [e for some in ends for e in some]  # each of them holds
-        side, weakest, strongest = (0, min, max) if sign < 0 else (1, max, min)
-        known = [[n for end in some for e in self.bounds_of(end, sign) if (n := bounds(e)[side]) is not None] for some in ends]
-        return [weakest(map(strongest, known))] if all(known) else []
+            r = Range(ends, ends)
+        elif v.opname == "min" and len(ends) == 2:
+            lows = [[e for e in self.bounds_of(end, -1) if isinstance(e, int)] for end in ends]
+            r = Range([min(map(max, lows))] if all(lows) else [], ends)
+        else:
+            r = Range([], ends if v.opname == "min" else [])
+        if v.extent is None and v.op != "index":
+            self.guarded.add(v.name)
+        if v.extent is not None:
+            r = Range([0, *r.lows], [v.extent - 1, *r.highs])
+        if r.lows or r.highs:
+            self.add(v.name, r)
 
     def is_inside(self, index: Int, size: Int, guards: Iterable[Guard] = ()) -> bool:
         """Whether ``0 <= index < size`` wherever the guards hold. Of symbols a program may take for granted that they are large enough, such as for a
@@ -177,8 +169,8 @@ class Ranges:
         return dict(zip(order, np.meshgrid(*axes, indexing="ij", sparse=True), strict=True))
 
     def holds(self, a: Atom) -> bool:
-        """Whether the bounds that an atom claims are those of its variable."""
-        if a.name not in self.of:
+        """Whether the bounds that an atom claims are those of its variable; of values of any size each access is proved without these."""
+        if a.name not in self.of or a.name in self.guarded:
             return True
         x: Int = var(a.name, None, None)
         return (a.low is None or self.is_at_least(x, a.low)) and (a.high is None or self.is_at_least(a.high - x, 0))

@@ -12,13 +12,9 @@ from hypothesis import strategies as st
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram import dtypes
 from hologram.graph.kernel.parser import parse_integer
-from hologram.graph.kernel.polynomials import Range
 from hologram.graph.kernel.verify_bounds import Ranges
-from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Int, counter, floordiv, mod, substitute, var
-from hologram.primitives.scalar import elementwise as ew
 from tests.fuzz.thresholds import overridden
 from tests.support.limits import within
 
@@ -103,44 +99,13 @@ def test_bounds_that_a_variable_claims_are_those_of_its_loop() -> None:
         assert ranges.holds(atom) is holds
 
 
-_LEAVES = st.one_of(
-    st.integers(-9, 9).map(lambda x: Ins.const(x, dtypes.int64)),
-    st.integers(-9, 9).map(lambda x: Ins.index(N + x)),
-    st.just("unknown").map(lambda _: Ins("select", (), (), dtypes.int64)),
-)
-_VALUES = st.recursive(
-    _LEAVES,
-    lambda inner: st.tuples(st.sampled_from([ew.min_, ew.max_]), inner, inner).map(lambda x: Ins(x[0], x[1:], (), dtypes.int64)),
-    max_leaves=6,
-)
-
-
-def _at(v: Ins, n: int, unknown: int) -> int:
-    if v.op == "const":
-        return int(np.frombuffer(v.attrs[1], np.int64)[0])
-    if v.op == "index":
-        return number(v.attrs[0], {"n": n})
-    return {"min": min, "max": max}[v.opname](*[_at(a, n, unknown) for a in v.args]) if v.args else unknown
-
-
-@given(_VALUES, st.integers(2, 20), st.integers(-50, 50))
-def test_ends_of_minima_and_maxima_hold(v: Ins, n: int, unknown: int) -> None:
-    v.name = "v"
-    ranges = Ranges()
-    ranges.value(v)
-    known = ranges.of.get("v", Range([], []))
-    assert all(number(e, {"n": n}) <= _at(v, n, unknown) for e in known.lows)
-    assert all(number(e, {"n": n}) >= _at(v, n, unknown) for e in known.highs)
-
-
-def test_what_clamps_an_index_is_looked_through() -> None:
-    last, unknown, zero = Ins.index(var("n", 2, None) - 1), Ins("select", (), (), dtypes.int64), Ins.const(0, dtypes.int64)
-    v = Ins(ew.min_, (last, Ins(ew.max_, (unknown, zero), (), dtypes.int64)), (), dtypes.int64)
-    v.name = "v"
-    ranges = Ranges()
-    ranges.value(v)
-    (atom,) = next(iter(var("v", 0, None).terms))
-    assert ranges.holds(atom)
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int64])
+def test_clamped_indices_of_every_type_are_proved(dtype: Any) -> None:
+    """Where only one of two clamps is left, since the type knows the other."""
+    x, row = np.arange(24, dtype=np.float32).reshape(4, 6), np.ones(6, np.float32)
+    got = hg.jit(lambda x, row, i: hnp.dynamic_update_index_in_dim(x, row, i, 0))(x, row, np.array(2, dtype))
+    x[2] = row
+    np.testing.assert_array_equal(got, x)
 
 
 def test_an_index_that_is_clamped_and_checked_is_proved() -> None:
