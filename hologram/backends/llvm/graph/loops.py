@@ -17,6 +17,7 @@ from hologram.ir.symbolic import mod
 from hologram.primitives.control import scan
 
 POLL_NS = 200_000.0  # a loop looks for signals about this often
+MAX_TRIED_PARTS = 64  # numbers of equal parts of a loop that are tried
 ENDLESS_POLLED_STEPS = 16  # of a loop around loops whose end is not known, which look for signals themselves where they are long
 
 ZERO = Reg("0", "i64", 1)
@@ -185,15 +186,18 @@ class LoopWriter(BodyWriter):
         def step(i: Reg, carried: list[Reg]) -> list[Reg]:
             return self._step(self._number(i), carried)
 
+        if self.length <= every:
+            return f.counted(ZERO, length, 1, moving, step, at_least_once=self.length > 0)
+        every = _equal_part(self.length, every)
+        are_equal = self.length % every == 0
+
         def stretch(i: Reg, carried: list[Reg]) -> list[Reg]:
             end = f.emit(f"add nuw nsw i64 {i.text}, {every}", "i64", 1)
-            stop = f.emit(f"call i64 @llvm.umin.i64({end.typed}, {length.typed})", "i64", 1)
+            stop = end if are_equal else f.emit(f"call i64 @llvm.umin.i64({end.typed}, {length.typed})", "i64", 1)
             after = f.counted(i, stop, 1, carried, step, at_least_once=True)
             self.w.poll()
             return after
 
-        if self.length <= every:
-            return f.counted(ZERO, length, 1, moving, step, at_least_once=self.length > 0)
         return f.counted(ZERO, length, every, moving, stretch, at_least_once=True)
 
     def _number(self, i: Reg) -> Reg:
@@ -253,3 +257,10 @@ class LoopWriter(BodyWriter):
         self.w.poll()
         f.do(f"br label %{on}")
         f.start(on)
+
+
+def _equal_part(length: int, most: int) -> int:
+    """A number of steps, ``most`` or less, that goes into ``length``: LLVM unrolls loops whose number of steps it knows. ``most`` where there is none
+    that is about as large."""
+    fewest = -(-length // most)
+    return next((length // n for n in range(fewest, min(2 * fewest, fewest + MAX_TRIED_PARTS) + 1) if length % n == 0), most)
