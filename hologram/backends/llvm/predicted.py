@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hologram.backends.llvm.text import FunctionText, Reg, float_bits, suffix
+from hologram.backends.llvm.text import FunctionText, Reg, vector
 from hologram.dtypes import DType
 from hologram.ir.instruction import Ins
 
@@ -71,11 +71,24 @@ def or_clamped(f: FunctionText, x: Reg, most: int, slow: Callable[[], Reg]) -> R
     return f.branch_around(outside, slow, x)
 
 
+def converts(d: DType) -> bool:
+    """Whether :func:`converted` makes integers of this type, which 64 signed bits hold."""
+    return d.kind in "iu" and d.bits + (d.kind == "u") <= 64
+
+
 def converted(f: FunctionText, x: Reg, to: DType, slow: Callable[[], Reg]) -> Reg:
-    """A float, truncated, as a signed integer, where it is one; else ``slow()``."""
-    size = f.emit(f"call {x.type} @llvm.fabs.{suffix(x.type, 1)}({x.typed})", x.type, 1)
-    outside = f.emit(f"fcmp uge {size.typed}, {float_bits(2.0 ** (to.bits - 1), x.type)}", "i1", 1)
-    return f.branch_around(outside, slow, f.emit(f"fptosi {x.typed} to i{to.bits}", f"i{to.bits}", 1))
+    """A float or double, truncated, as an integer; ``slow()`` where that is beyond the ends of its type, or no number.
+
+    An instruction of x86-64 makes 64 bits of it. What they cannot hold becomes the least of them, which no narrower type contains.
+    """
+    count, name = (2, "sse2.cvttsd2si64") if x.type == "double" else (4, "sse.cvttss2si64")
+    lanes = f.emit(f"insertelement {vector(x.type, count)} poison, {x.typed}, i64 0", x.type, count)
+    wide = f.emit(f"call i64 @llvm.x86.{name}({lanes.typed})", "i64", 1)
+    if to.bits == 64:
+        return f.branch_around(f.emit(f"icmp eq i64 {wide.text}, {-(2**63)}", "i1", 1), slow, wide)
+    narrow = f.emit(f"trunc i64 {wide.text} to i{to.bits}", f"i{to.bits}", 1)
+    again = f.emit(f"{'s' if to.kind == 'i' else 'z'}ext {narrow.typed} to i64", "i64", 1)
+    return f.branch_around(f.emit(f"icmp ne i64 {wide.text}, {again.text}", "i1", 1), slow, narrow)
 
 
 def extreme(f: FunctionText, x: Reg, y: Reg, d: DType, greater: bool) -> Reg:

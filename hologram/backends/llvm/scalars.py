@@ -25,6 +25,7 @@ class Functions:
 
     def __init__(self, target: Target) -> None:
         self.native_half, self.rounds, self.saturates = target.native_half, target.rounds, target.saturates
+        self.is_x86_64 = target.architecture == "x86_64"
         self.text: dict[str, str] = {}
         self.parsed: dict[Any, Any] = {}
 
@@ -245,11 +246,8 @@ class ScalarCode:
             def saturated() -> Reg:
                 return f.emit(f"call {vector(t, w)} @llvm.fpto{s}i.sat.{suffix(t, w)}.{suffix(x.type, w)}({x.typed})", t, w)
 
-            return (
-                predicted.converted(f, x, b, saturated)
-                if self.is_inlined and w == 1 and b.kind == "i" and not self.functions.saturates
-                else saturated()
-            )
+            in_step = self.is_inlined and w == 1 and self.functions.is_x86_64 and predicted.converts(b)
+            return predicted.converted(f, x, b, saturated) if in_step else saturated()
         if b.is_float:
             return self._integer_to_float(x, a, b)
         t = scalar_type(b)
