@@ -4,7 +4,7 @@
 stage      passes                          value after it
 ========== =============================== =======================================================================================
 canonical  arguments … sink                the canonical graph: equal programs are equal graphs, movements are near the leaves
-legalized  reduce_in_tiles … loop_bodies   the graph in ops that have a kernel on the target, bodies of loops and branches too
+legalized  replace_elements … loop_bodies   the graph in ops that have a kernel on the target, bodies of loops and branches too
 folded     fold_constants                  the graph, and the initializer that computes what depends on constants alone
 groups     fuse                            fusion groups: which values are computed together in one kernel
 kernels    lower                           a kernel for each group: loops, scalar instructions, tiles
@@ -39,6 +39,7 @@ from hologram.graph.initialized import Initialized
 from hologram.graph.kernel.printer import print_kernel
 from hologram.graph.kernel.verify import verify_kernel
 from hologram.graph.legalize.legalize import legalize
+from hologram.graph.legalize.scalar_replacement import replace_elements
 from hologram.graph.library.attention.device_kernel import MAX_VALUE_ROW_BYTES
 from hologram.graph.library.attention.match import join_attention
 from hologram.graph.library.attention.region_tiles import reduce_in_tiles
@@ -139,6 +140,15 @@ def _has_matrix_units(context: Context) -> bool:
     return _reorders(context) and isinstance(context.tile, GpuTileConfig) and context.tile.tile_16_bit is not None
 
 
+def _keeps_registers(context: Context) -> bool:
+    """Whether small carries of loops are in registers."""
+    return isinstance(context.tile, CpuTileConfig)
+
+
+def _replace_elements(graph: Graph, context: Context) -> Graph:
+    return replace_elements(graph)
+
+
 def _reduce_in_tiles(graph: Graph, context: Context) -> Graph:
     return reduce_in_tiles(graph)
 
@@ -166,6 +176,7 @@ def _loop_bodies(graph: Graph, context: Context) -> Graph:
 
 
 LEGALIZE = (
+    Pass("replace_elements", _replace_elements, _verify, when=_keeps_registers),
     Pass("reduce_in_tiles", _reduce_in_tiles, _verify, when=_has_matrix_units),
     Pass("block_inner", partial(_block, 1), _verify, when=_reorders),  # what attention leaves to derivatives
     Pass("join_attention", _join_attention, _verify, when=_reorders),

@@ -74,7 +74,7 @@ class KernelWriter(MemoryWriter):
         """As :meth:`render`, but all chunks at once, and the parameters, buffers then symbols, as arguments of their own before ``scratch``. Those
         numbered ``aliased`` may be in memory that another one is in."""
         arguments = []
-        self.is_inlined = inline
+        self.code.is_inlined = inline
         for i, b in enumerate(self.kernel.params):
             self.pointers[b] = f"%p{i}"
             arguments.append(f"ptr %p{i}" if i in aliased else f"ptr noalias %p{i}")
@@ -451,7 +451,7 @@ class KernelWriter(MemoryWriter):
         n, width = loop.extent, LANES
         if loop.limit is not None and self._is_computed(loop.limit) and all(a.op.monoid and a.value_dtype.kind in "iub" for a in loop.accs):
             return INTEGER_LANES
-        while self.is_inlined and not self.pair_dots and loop.limit is None and isinstance(n, int) and 1 < n <= width // 2:
+        while self.code.is_inlined and not self.pair_dots and loop.limit is None and isinstance(n, int) and 1 < n <= width // 2:
             width //= 2
         return width
 

@@ -96,7 +96,6 @@ class MemoryWriter(Integers):
         self.pointers: dict[Any, str] = {}
         self.unaligned: frozenset[Buffer] = frozenset()  # results that need not start at a line of the cache
         self.blocks: dict[Any, list[Reg]] = {}  # neighbouring vectors that were loaded
-        self.is_inlined = False  # whether the kernel becomes part of a loop of the graph function
         self.checks: BoundsChecks | None = None
         self.statement: Any = None  # the load or store being written
 
@@ -196,7 +195,7 @@ class MemoryWriter(Integers):
         """How many lanes of a masked vector are live, where that is known and the buffer may be in registers, which vectors of that many elements
         can be taken from and masked ones cannot."""
         size, lane = buffer.size, self.lane
-        is_small = self.is_inlined and isinstance(size, int) and size * buffer.dtype.itemsize <= STACK_SLOT_BYTES
+        is_small = self.code.is_inlined and isinstance(size, int) and size * buffer.dtype.itemsize <= STACK_SLOT_BYTES
         return lane.live if is_small and lane is not None else None
 
     def _mapped(self, p: Reg, mask: Reg, buffer: Buffer) -> Reg:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
-from hologram.backends.llvm import integer_lowering, rounding
+from hologram.backends.llvm import integer_lowering, predicted, rounding
 from hologram.backends.llvm.text import FunctionText, Reg, float_bits, scalar_type, suffix, vector
 from hologram.backends.llvm.toolchain.target import Target
 from hologram.dtypes import DType, FloatFormat
@@ -25,6 +25,7 @@ class Functions:
 
     def __init__(self, target: Target) -> None:
         self.native_half, self.rounds, self.saturates = target.native_half, target.rounds, target.saturates
+        self.is_x86_64 = target.architecture == "x86_64"
         self.text: dict[str, str] = {}
         self.parsed: dict[Any, Any] = {}
 
@@ -94,6 +95,7 @@ class ScalarCode:
 
     def __init__(self, f: FunctionText, functions: Functions, flags: str, known: Iterable[Any] = ()) -> None:
         self.f, self.functions, self.flags, self.known = f, functions, flags, set(known)
+        self.is_inlined = False  # whether what is written becomes part of a loop of the graph function
 
     def operand(self, v: Any, env: dict[Any, Reg], width: int) -> Reg:
         r = env.get(v)
@@ -151,7 +153,21 @@ class ScalarCode:
         d = ins.args[-1].dtype if op.name == "select" else ins.args[0].dtype
         if op.name in ("div_trunc", "rem_trunc") and d.is_integer and integer_lowering.divides(d, width) and not self._knows(ins.args[1]):
             return integer_lowering.divided(self.f, args[0], args[1], d, op.name == "rem_trunc")
-        return self.f.emit(self.spell(op, d, ins.dtype, args, width), t, width)
+        found = self._predicted(ins, args, env) if width == 1 else None
+        return found or self.f.emit(self.spell(op, d, ins.dtype, args, width), t, width)
+
+    def _predicted(self, ins: Ins, args: list[Reg], env: dict[Any, Reg]) -> Reg | None:
+        """A scalar by a short way to what it usually is; None where there is none."""
+        op: Any = ins.op
+        if op.name in ("max", "min") and ins.dtype.kind in "iu" and not any(map(self._knows, ins.args)):
+            return predicted.extreme(self.f, args[0], args[1], ins.dtype, op.name == "max")
+        if not self.is_inlined:
+            return None
+        usual = predicted.clamped(ins)
+        if usual is not None:
+            x = self.operand(usual.value, env, 1)
+            return predicted.or_clamped(self.f, x, usual.most, lambda: self.f.emit(self.spell(op, ins.dtype, ins.dtype, args, 1), args[0].type, 1))
+        return predicted.wrapped(self.f, args[2], args[1]) if predicted.is_wrapped(ins) else None
 
     def _compared_apart(self, test: Ins, env: dict[Any, Reg], width: int) -> Reg:
         """A comparison of which LLVM does not see what is compared."""
@@ -226,7 +242,12 @@ class ScalarCode:
             if w > 1 and not self.functions.saturates:
                 return integer_lowering.saturated(f, x, b)
             s, t = ("s" if b.kind == "i" else "u"), scalar_type(b)
-            return f.emit(f"call {vector(t, w)} @llvm.fpto{s}i.sat.{suffix(t, w)}.{suffix(x.type, w)}({x.typed})", t, w)
+
+            def saturated() -> Reg:
+                return f.emit(f"call {vector(t, w)} @llvm.fpto{s}i.sat.{suffix(t, w)}.{suffix(x.type, w)}({x.typed})", t, w)
+
+            in_step = self.is_inlined and w == 1 and self.functions.is_x86_64 and predicted.converts(b)
+            return predicted.converted(f, x, b, saturated) if in_step else saturated()
         if b.is_float:
             return self._integer_to_float(x, a, b)
         t = scalar_type(b)

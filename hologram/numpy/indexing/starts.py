@@ -49,6 +49,8 @@ def clamped(indices: Node, n: Int, size: Int = 1) -> Node:
 
 def wrapped(indices: Node, n: Int) -> Node:
     """Computed indices as int64, negative ones counted from the end of an axis of extent ``n``."""
+    if indices.dtype is dtypes.uint64:  # of which the greater half would be negative
+        indices = record(ew.min_, (indices, constant(2**62, dtypes.uint64)))
     wide = cast_node(indices, dtypes.int64)
     if indices.dtype.kind != "i":
         return wide

@@ -60,8 +60,8 @@ def test_indices_from_counters_need_no_clamps(f: Callable[..., Any]) -> None:
     assert not _ops(f, A) & CLAMPS
     with override(disabled_passes=("loop_ranges",)):
         assert _ops(f, A) & CLAMPS
-        want = hg.jit(f)(A).numpy()
-    np.testing.assert_array_equal(hg.jit(f)(A).numpy(), want)
+        want = hg.jit(f, precision="exact")(A).numpy()  # elsewhere it depends on the code which products are rounded
+    np.testing.assert_array_equal(hg.jit(f, precision="exact")(A).numpy(), want)
     with hg.disable_jit():
         np.testing.assert_allclose(np.asarray(f(hg.tensor(A))), want, rtol=1e-12)
 

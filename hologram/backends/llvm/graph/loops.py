@@ -2,12 +2,14 @@
 
 How a loop keeps an array is decided for each by itself. A small one has a stack slot (:mod:`bodies`), which LLVM promotes to registers that go from
 step to step: carries, constants, conditions, and what a step computes on the way. Of a large carry there is a pointer: a step reads the array there
-and writes the next one where the plan says (:class:`~hologram.graph.lower.control_step.Carry`). Large constants and sequences stay where they are.
+and writes the next one where the plan says (:class:`~hologram.graph.lower.control_step.Carry`), or, if carries change places, :mod:`rotation`. Large
+constants and sequences stay where they are.
 """
 
 from __future__ import annotations
 
 from hologram.backends.llvm.graph.bodies import BodyWriter, NoStackLeft, source_of
+from hologram.backends.llvm.graph.rotation import find_rotation
 from hologram.backends.llvm.graph.writer import Frame, GraphWriter
 from hologram.backends.llvm.text import LoopHead, Reg
 from hologram.graph.lower.control_step import ENDLESS_NS, Carry, ControlStep
@@ -17,6 +19,7 @@ from hologram.ir.symbolic import mod
 from hologram.primitives.control import scan
 
 POLL_NS = 200_000.0  # a loop looks for signals about this often
+MAX_TRIED_PARTS = 64  # numbers of equal parts of a loop that are tried
 ENDLESS_POLLED_STEPS = 16  # of a loop around loops whose end is not known, which look for signals themselves where they are long
 
 ZERO = Reg("0", "i64", 1)
@@ -44,6 +47,8 @@ class LoopWriter(BodyWriter):
         self._check_memory()
         self.fixed = [self._constant(p, x) for p, x in zip(self.operands[:consts], self.body.inputs, strict=False)]
         self.places = [self._place(k, x) for k, x in enumerate(self.carry_nodes)]
+        self.rotation = find_rotation(step, self.on_stack)
+        self.rotating = [] if self.rotation is None else self.rotation.members
         self.pairs = self._pairs()
 
     def _check_memory(self) -> None:
@@ -52,13 +57,13 @@ class LoopWriter(BodyWriter):
             raise NoStackLeft
 
     def write(self) -> None:
-        moving = [start for start, place in zip(self.starts, self.places, strict=True) if place is None]
+        moving = self._moving()
         last = self._state(self._scan(moving) if self.is_scan else self._while(moving))
         for k, (end, p, x) in enumerate(zip(self.ends, last, self.carry_nodes, strict=True)):
-            if self.wanted[k] and self.places[k] is None:
-                self.w.arrive(end, p, x)
-            elif self.wanted[k]:
+            if self.wanted[k] and self.places[k] is not None:
                 self.w.copy(end, p, x)
+            elif self.wanted[k] and k not in self.rotating:
+                self.w.arrive(end, p, x)
 
     # --- where arrays are ----------------------------------------------------------------------------------------------
 
@@ -91,6 +96,19 @@ class LoopWriter(BodyWriter):
             pairs.append((other, end) if self.length is not None and self.length % 2 == 0 else (end, other))
         return pairs
 
+    def _moving(self) -> list[Reg]:
+        """The pointers that go from step to step, as they are at first: those of carries, then those of buffers that are free."""
+        starts, free = list(self.starts), list[Reg]()
+        if self.rotation is not None:
+            assert self.length is not None
+            others = [self.w.at(self.workspace, self.step.other[k]) for k in self.rotating[: self.rotation.free]]
+            buffers = self.rotation.starts(self.length, [*(self.ends[k] for k in self.rotating), *others])
+            for k, buffer in zip(self.rotating, buffers, strict=False):
+                self.w.arrive(buffer, starts[k], self.carry_nodes[k])
+                starts[k] = buffer
+            free = buffers[len(self.rotating) :]
+        return [*(start for start, place in zip(starts, self.places, strict=True) if place is None), *free]
+
     def _state(self, moving: list[Reg]) -> list[Reg]:
         """Where the carries are, given the pointers that go from step to step."""
         pointers = iter(moving)
@@ -107,6 +125,10 @@ class LoopWriter(BodyWriter):
         ys = [self._element(y, o.node, at) if is_wanted else y for y, o, is_wanted in zip(self.ys, outputs, wanted, strict=True)]
         return xs, ys
 
+    def _buffers_are_aligned(self, k: int) -> bool:
+        """Whether each buffer in which carry ``k`` may be starts at a line of the cache."""
+        return all(map(self.is_aligned, self.rotating if k in self.rotating else [k]))
+
     def _rows_are_aligned(self, i: int) -> bool:
         """Whether each step's part of the stacked result ``i`` starts at a line of the cache."""
         return not self.wanted[i] or self.is_aligned(i) and mod(nbytes(self.body.outputs[i].node), LINE_BYTES) == 0
@@ -118,13 +140,23 @@ class LoopWriter(BodyWriter):
         body, state = self.body, self._state(moving)
         xs, ys = self._elements(at)
         following = [self._following(k, p, ys) for k, p in enumerate(state)]
+        free = self._rotate(state, following, moving[self.places.count(None) :])
         pointers = dict(zip(body.inputs, [*self.fixed, *state, *xs], strict=True))
         unaligned = self._place_results(pointers, following, ys)
         self.give_stack_slots(body, pointers)
         self.run(len(self.step.execution_plans) - 1, pointers, unaligned)
         sources = [source_of(body, o, pointers) for o in body.outputs]
         self._hand_over(state, following, sources, ys)
-        return [p for p, place in zip(following, self.places, strict=True) if place is None]
+        return [*(p for p, place in zip(following, self.places, strict=True) if place is None), *free]
+
+    def _rotate(self, state: list[Reg], following: list[Reg], free: list[Reg]) -> list[Reg]:
+        """Sets in ``following`` where carries that change places will be; gives the buffers that are free then."""
+        if self.rotation is None:
+            return []
+        buffers = self.rotation.step([*(state[k] for k in self.rotating), *free])
+        for k, buffer in zip(self.rotating, buffers, strict=False):
+            following[k] = buffer
+        return buffers[len(self.rotating) :]
 
     def _following(self, k: int, p: Reg, ys: list[Reg]) -> Reg:
         """Where the next carry ``k`` will be, when the present one is at ``p``."""
@@ -133,6 +165,8 @@ class LoopWriter(BodyWriter):
         stack = self.step.stacked_as[k]
         if stack is not None:
             return ys[stack - self.carries]
+        if k in self.rotating:
+            return p
         a, b = self.pairs[k]
         is_a = self.f.emit(f"icmp eq ptr {p.text}, {a.text}", "i1", 1)
         return self.f.emit(f"select i1 {is_a.text}, ptr {b.text}, ptr {a.text}", "ptr", 1)
@@ -153,7 +187,7 @@ class LoopWriter(BodyWriter):
                 found[body.computed[o.index]] = following[i] if self.step.carries[i] is Carry.IN_PLACE else self.stack_slot(o.node), True
             elif i < carries:
                 stack = self.step.stacked_as[i]
-                found[body.computed[o.index]] = following[i], self.is_aligned(i) if stack is None else self._rows_are_aligned(stack)
+                found[body.computed[o.index]] = following[i], self._buffers_are_aligned(i) if stack is None else self._rows_are_aligned(stack)
             elif (self.wanted[i] and o.node.size != 1) or not self.takes_stack_slot(o.node):
                 found[body.computed[o.index]] = ys[i - carries], self._rows_are_aligned(i)
             else:
@@ -185,15 +219,18 @@ class LoopWriter(BodyWriter):
         def step(i: Reg, carried: list[Reg]) -> list[Reg]:
             return self._step(self._number(i), carried)
 
+        if self.length <= every:
+            return f.counted(ZERO, length, 1, moving, step, at_least_once=self.length > 0)
+        every = _equal_part(self.length, every)
+        are_equal = self.length % every == 0
+
         def stretch(i: Reg, carried: list[Reg]) -> list[Reg]:
             end = f.emit(f"add nuw nsw i64 {i.text}, {every}", "i64", 1)
-            stop = f.emit(f"call i64 @llvm.umin.i64({end.typed}, {length.typed})", "i64", 1)
+            stop = end if are_equal else f.emit(f"call i64 @llvm.umin.i64({end.typed}, {length.typed})", "i64", 1)
             after = f.counted(i, stop, 1, carried, step, at_least_once=True)
             self.w.poll()
             return after
 
-        if self.length <= every:
-            return f.counted(ZERO, length, 1, moving, step, at_least_once=self.length > 0)
         return f.counted(ZERO, length, every, moving, stretch, at_least_once=True)
 
     def _number(self, i: Reg) -> Reg:
@@ -253,3 +290,10 @@ class LoopWriter(BodyWriter):
         self.w.poll()
         f.do(f"br label %{on}")
         f.start(on)
+
+
+def _equal_part(length: int, most: int) -> int:
+    """A number of steps, ``most`` or less, that goes into ``length``: LLVM unrolls loops whose number of steps it knows. ``most`` where there is none
+    that is about as large."""
+    fewest = -(-length // most)
+    return next((length // n for n in range(fewest, min(2 * fewest, fewest + MAX_TRIED_PARTS) + 1) if length % n == 0), most)
