@@ -190,10 +190,13 @@ def _settled_by_numpy(t: Tensor) -> bool:
         array = value_of(node) if (view := view_of(node)) is None else view
         if array is None or node.op is leaf or (array.nbytes > MAX_COPIED_BYTES and not array.flags.c_contiguous):
             return False
-        t._storage = storage_module().copied(aval(node.dtype, node.shape), array)
-        if node.op is not const:
-            node.settle(t._storage)
-    return True
+    made = storage_module().copied(aval(node.dtype, node.shape), array)  # of memory that is not donated while the array refers to it
+    with _lock:
+        if node.op is not leaf and node.op is not const:
+            node.settle(made)
+    if t._node is node and not _adopt(t):
+        t._storage = made
+    return t._storage is not None  # None where another thread has assigned to its elements meanwhile
 
 
 def shown(t: Tensor) -> np.ndarray | None:
