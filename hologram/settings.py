@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 _CHANGE_CODE = ("disabled_passes", "target", "tf32", "hold_limit", "checked")
-listeners: list[Callable[[], None]] = []  # called when a field has changed on which the code that serves a call depends
+listeners: list[Callable[[], None]] = []  # called when a field has changed that native code follows
 
 
 @dataclass(slots=True)
@@ -49,7 +49,7 @@ class Settings:
         object.__setattr__(self, name, value)
         if name in _CHANGE_CODE:
             object.__setattr__(self, "code", tuple([getattr(self, n, None) for n in _CHANGE_CODE]))
-        if name in _CHANGE_CODE or name == "native":
+        if name in _CHANGE_CODE or name in ("native", "memory_limit"):
             for listener in listeners:
                 listener()
 

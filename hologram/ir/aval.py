@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import threading
@@ -42,6 +43,9 @@ def aval(dtype: DType, shape: Iterable[int]) -> Aval:
     key = (dtype, tuple(shape))
     found = _avals.get(key)
     return found if found is not None else _make(dtype, tuple(operator.index(n) for n in key[1]))
+
+
+recent_aval = functools.lru_cache(1024)(aval)  # for shapes, tuples of Python integers, that come and go
 
 
 def _make(dtype: DType, shape: tuple[int, ...]) -> Aval:

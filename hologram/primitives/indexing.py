@@ -71,15 +71,37 @@ def _gather(x: np.ndarray, *rest: Any) -> np.ndarray:
     shape = windows_shape(x.shape, places, axes, sizes, batch)
     if 0 in shape:
         return np.empty(shape, x.dtype)
-    start_of = dict(zip(axes, starts, strict=True))
+    if not places:
+        return _window(x, starts, axes, sizes)
+    firsts = [np.clip(s, 0, min(x.shape[a] - n, int(np.iinfo(s.dtype).max))).astype(np.intp) for s, a, n in zip(starts, axes, sizes, strict=True)]
+    return _elements(x, firsts, axes) if not batch and all(n == 1 for n in sizes) else _windows(x, firsts, axes, shape, batch)
+
+
+def _window(x: np.ndarray, starts: Sequence[np.ndarray], axes: Sequence[int], sizes: Sequence[int]) -> np.ndarray:
+    """The one window that begins at ``starts``: a view."""
+    chosen = [slice(None)] * x.ndim
+    for start, a, n in zip(starts, axes, sizes, strict=True):
+        first = min(max(int(start), 0), x.shape[a] - n)
+        chosen[a] = slice(first, first + n)
+    return x[tuple(chosen)]
+
+
+def _elements(x: np.ndarray, firsts: Sequence[np.ndarray], axes: Sequence[int]) -> np.ndarray:
+    """Windows of one element along the indexed axes, of which no other array shares any."""
+    found = np.moveaxis(x, axes, range(len(axes)))[tuple(firsts)]
+    return np.expand_dims(found, tuple(firsts[0].ndim + a for a in axes))
+
+
+def _windows(x: np.ndarray, firsts: Sequence[np.ndarray], axes: Sequence[int], shape: Any, batch: int) -> np.ndarray:
+    """Windows of any sizes, which have the shape ``shape``."""
+    places = firsts[0].shape
+    start_of = dict(zip(axes, firsts, strict=True))
     indices = []
-    for a, n in enumerate(x.shape):
+    for a in range(x.ndim):
         at = a if a < batch else len(places) + a - batch
         index = _along(int(shape[at]), at, len(shape))
         if a in start_of:
-            last = min(n - shape[at], int(np.iinfo(start_of[a].dtype).max))
-            first = np.clip(start_of[a], 0, last).astype(np.intp)
-            index = index + first.reshape(*places, *[1] * (len(shape) - len(places)))
+            index = index + start_of[a].reshape(*places, *[1] * (len(shape) - len(places)))
         indices.append(index)
     return np.asarray(x[tuple(np.broadcast_arrays(*indices))]).reshape(shape)
 

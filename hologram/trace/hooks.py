@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 realise: Callable[..., None]  # (*tensors): computes pending Tensors
+shown: Callable[[Any], Any]  # (tensor): a view's elements as an array, None for other Tensors
 tensor_beside: Callable[[Any, Any], Any]  # (numbers, dtype): the Tensor of nested lists beside an operand of a type
 put: Callable[[Any, Any], Any]  # (tensor, device): as hologram.device_put
 tensor: Callable[..., Any]  # (array): as hologram.tensor
@@ -17,6 +18,7 @@ function: Callable[..., Any]  # what __array_function__ gives
 
 _MODULES = {
     "realise": "lazy",
+    "shown": "lazy",
     "tensor_beside": "convert",
     "put": "convert",
     "tensor": "convert",

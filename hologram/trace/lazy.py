@@ -19,6 +19,7 @@ import numpy as np
 from hologram.backends.device.storage import DeviceStorage
 from hologram.backends.residence import home
 from hologram.errors import DeviceError, OutOfMemory, TracedValueError
+from hologram.ir.aval import aval
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import const, input_, leaf
 from hologram.ir.node import Builder, Node, const_value
@@ -31,18 +32,21 @@ from hologram.support.lru_cache import Recent
 from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.compiling import compile_once, run
+from hologram.trace.host_movement import HostMovement, Spent, is_run, is_view, value_of, view_of
 from hologram.trace.lazy_donation import donations
 from hologram.trace.operators import is_wide, settled
 from hologram.trace.recorder import Pending, levels_under_way, results_of, storage_module
 from hologram.trace.tensor import Tensor
 
 PROGRAM_LIMIT = 1024
+MAX_COPIED_BYTES = 1 << 20  # of a view not in C order that NumPy copies though a kernel may be faster
 _SCALARS_SEEN = 4  # structures that came with so many sets of scalars take them as arguments
 
 _NO_VALUE = "a value was read that stands for every example of a vmap: keep to hologram.numpy functions inside, such as hnp.where"
 
 _lock = threading.RLock()  # a walk, and what is made of it, sees no node that settles
 _programs = Recent(PROGRAM_LIMIT)
+_spent = Spent(PROGRAM_LIMIT)
 _lifted = Recent(PROGRAM_LIMIT)  # by the key without its scalars: how often, or the executable
 
 
@@ -146,11 +150,11 @@ def realise(*tensors: Tensor) -> None:
                 settled(t)  # raises
             if not _adopt(t):
                 waiting.append(t)
-    if not waiting:
+    if not waiting or (len(waiting) == 1 and _settled_by_numpy(waiting[0])):
         return
     with _lock:
         walk = _Walk([t._node for t in waiting])
-        executable = _programs.get(walk.key)
+        executable = _programs.get(walk.key) or _moved_by_numpy(walk)
         miss = _Miss(walk) if executable is None else None
         if miss is not None:
             executable = miss.executable
@@ -168,6 +172,41 @@ def realise(*tensors: Tensor) -> None:
     for t in waiting:
         if not _adopt(t):
             t._storage = made[t._node]
+
+
+def _moved_by_numpy(walk: _Walk) -> Any:
+    """What runs ``walk`` without being compiled; None where a kernel is needed, or worth it."""
+    if walk.device is not None or not all(map(is_run, walk.order)) or not _spent.allows(walk.key, walk.order):
+        return None
+    return HostMovement(walk.order, walk.roots)
+
+
+def _settled_by_numpy(t: Tensor) -> bool:
+    """Realises what NumPy sooner makes than a program is called: a view of a realised Tensor, and the like; whether it did."""
+    node: Any = t._node
+    if t._weak or not is_run(node):
+        return False
+    with _lock:
+        array = value_of(node) if (view := view_of(node)) is None else view
+        if array is None or node.op is leaf or (array.nbytes > MAX_COPIED_BYTES and not array.flags.c_contiguous):
+            return False
+    made = storage_module().copied(aval(node.dtype, node.shape), array)  # of memory that is not donated while the array refers to it
+    with _lock:
+        if node.op is not leaf and node.op is not const:
+            node.settle(made)
+    if t._node is node and not _adopt(t):
+        t._storage = made
+    return t._storage is not None  # None where another thread has assigned to its elements meanwhile
+
+
+def shown(t: Tensor) -> np.ndarray | None:
+    """The elements of a Tensor that is a view of a realised one on the host, or that itself, as a read-only array; None for others, and for weak
+    ones, whose type is not their node's."""
+    node: Any = t._node
+    if type(node) is not Pending or t._weak or not is_view(node):
+        return None
+    with _lock:
+        return view_of(node)
 
 
 def _settle(walk: _Walk, results: list[Any]) -> dict[Any, Any]:
@@ -275,3 +314,4 @@ def clear() -> None:
     """Forgets compiled expressions."""
     _programs.clear()
     _lifted.clear()
+    _spent.clear()

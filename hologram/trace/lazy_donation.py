@@ -13,7 +13,7 @@ from typing import Any
 
 from hologram.ir.leaves import leaf
 from hologram.ir.node import Node
-from hologram.trace.recorder import storage_module
+from hologram.trace.recorder import Pending, storage_module
 
 MIN_DONATED_BYTES = 1 << 14  # a smaller array is copied sooner than its references are counted
 MAX_NODES = 64  # of a program whose references are counted
@@ -27,7 +27,7 @@ def _references(of: Sequence[Any], i: int) -> int:
 _OF_LIST = _references([object()], 0)  # of an object that a list alone holds
 
 
-def donations(executable: Any, order: Sequence[Node], roots: Sequence[Node], storages: Sequence[Any]) -> dict[int, int]:
+def donations(executable: Any, order: Sequence[Pending], roots: Sequence[Node], storages: Sequence[Any]) -> dict[int, int]:
     """For results of ``executable`` the argument whose memory they take.
 
     ``order`` are all nodes of a program, ``roots`` those that become values by it, ``storages`` those of its leaves in order, held by nothing else of
@@ -45,13 +45,14 @@ def donations(executable: Any, order: Sequence[Node], roots: Sequence[Node], sto
     return found
 
 
-def _is_given_up(which: int, order: Sequence[Node], roots: Sequence[Node], storages: Sequence[Any]) -> bool:
+def _is_given_up(which: int, order: Sequence[Pending], roots: Sequence[Node], storages: Sequence[Any]) -> bool:
     """Whether only the program holds the storage of its leaf number ``which``, and nothing that stays pending needs it."""
     if storages[which].owner is not None or storages[which].exports or type(storages[which]) is not storage_module().Storage:
         return False
+    needed = [[k for k, n in enumerate(order) if n.op is leaf][which]]
+    order[needed[0]].array = None  # which is remembered for readers, who have views of their own
     if _references(storages, which) != _OF_LIST + 1:  # that of the leaf's attributes
         return False
-    needed = [[k for k, n in enumerate(order) if n.op is leaf][which]]
     for k in needed:  # which grows while it is walked
         uses = 0
         for user in range(len(order)):

@@ -53,7 +53,7 @@ def node_of(t: Tensor) -> Node:
     trace = current()
     if trace is None:
         if node is None:
-            node = _own_leaf(t)
+            node = own_leaf(t)
         if isinstance(node, Pending):
             return node
     elif node is not None and (trace.owns(node) or (trace.captures and isinstance(node, Pending))):
@@ -318,7 +318,7 @@ def elementwise(op: Op, *args: Any) -> Tensor:
 _weak_constants: dict[Any, Node] = {}
 
 
-def _own_leaf(t: Tensor) -> Node | None:
+def own_leaf(t: Tensor) -> Node | None:
     """The leaf of a realised Tensor, kept on it; None for one that has no value to give."""
     if t._storage is None:
         return None
@@ -379,14 +379,14 @@ def binary_operator(op: Op, swapped: bool = False, general: Callable[[Any, Any],
     def method(x1: Any, x2: Any, /) -> Any:
         if recorder.traces_in_progress or type(x1) is not tensor_class:
             return slow(x1, x2)
-        a: Any = x1._node or _own_leaf(x1)
+        a: Any = x1._node or own_leaf(x1)
         if type(a) is not Pending:
             return slow(x1, x2)
         dtype = a.dtype
         shape = a.shape
         kind = type(x2)
         if kind is tensor_class:
-            b: Any = x2._node or _own_leaf(x2)
+            b: Any = x2._node or own_leaf(x2)
             if type(b) is not Pending or b.dtype is not dtype:
                 return slow(x1, x2)
             other = b.shape
@@ -413,6 +413,7 @@ def binary_operator(op: Op, swapped: bool = False, general: Callable[[Any, Any],
         node.attrs = ()
         node.shape = shape
         node.seen = False
+        node.array = None
         depth = a.depth
         if b.depth > depth:
             depth = b.depth
@@ -442,7 +443,7 @@ def unary_operator(op: Op) -> Callable[[Any], Any]:
     def function(x: Any, /) -> Any:
         if recorder.traces_in_progress or type(x) is not tensor_class:
             return slow(x)
-        a: Any = x._node or _own_leaf(x)
+        a: Any = x._node or own_leaf(x)
         if type(a) is not Pending:
             return slow(x)
         node = Pending()
@@ -455,6 +456,7 @@ def unary_operator(op: Op) -> Callable[[Any], Any]:
         node.attrs = ()
         node.shape = a.shape
         node.seen = False
+        node.array = None
         depth = a.depth
         node.depth = depth + 1
         t = tensor_class()

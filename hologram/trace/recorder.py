@@ -42,10 +42,12 @@ class Pending(Node):
     """A lazily recorded node.
 
     ``depth`` counts the unrealised ops on the longest path below it, its own included. ``seen`` tells that a realisation has
-    computed it once without keeping it: the second one keeps it.
+    computed it once without keeping it: the second one keeps it. ``array`` shows the elements of a realised value, or a view of one, to NumPy,
+    once something has read them (:mod:`hologram.trace.host_movement`).
     """
 
-    __slots__ = ("depth", "seen")
+    __slots__ = ("array", "depth", "seen")
+    array: np.ndarray | None
     depth: int
     seen: bool
     __init__ = object.__init__  # fields are set in line: half the cost of a Python __init__
@@ -55,12 +57,12 @@ class Pending(Node):
         if _levels.references:
             for level in _levels:
                 level.history[self] = (self.op, self.inputs, self.attrs)
-        self.op, self.inputs, self.attrs, self.depth = leaf, (), (storage, self.shape, self.dtype.name), 0
+        self.op, self.inputs, self.attrs, self.depth, self.array = leaf, (), (storage, self.shape, self.dtype.name), 0, None
 
 
 def pending(op: Op, inputs: tuple[Node, ...], attrs: tuple[Any, ...], shape: Shape, dtype: DType) -> Pending:
     node = Pending()
-    node.op, node.inputs, node.attrs, node.shape, node.dtype, node.seen = op, inputs, attrs, shape, dtype, False
+    node.op, node.inputs, node.attrs, node.shape, node.dtype, node.seen, node.array = op, inputs, attrs, shape, dtype, False, None
     depth = -1
     for x in inputs:
         if x.depth > depth:  # type: ignore[attr-defined]

@@ -29,6 +29,7 @@ from hologram.primitives.scalar import composite
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace import arithmetic, hooks, operators
+from hologram.trace.host_movement import is_lendable
 from hologram.trace.operators import binary_operator, unary_operator
 from hologram.trace.recorder import Pending, Trace, current, storage_module
 from hologram.trace.residence import device_of
@@ -164,12 +165,19 @@ class Tensor:
         return TracedValueError(f"{reading} needs {value}, which does not exist while tracing {trace.name}: {advice}")
 
     def _view(self, reading: str) -> np.ndarray:
-        storage = on_host(self._realised(reading))
-        view: np.ndarray = storage_module().view(storage)
+        """The values as a read-only array: over memory that is shared with other Tensors where this one is pending, a view of them, and worth it."""
+        storage = self._storage
+        if storage is None:
+            shown: np.ndarray | None = hooks.shown(self)
+            if shown is not None and is_lendable(shown):
+                return shown.view()  # of which a reader may change the shape
+            storage = self._realised(reading)
+        view: np.ndarray = storage_module().host_view(on_host(storage) if type(storage) is DeviceStorage else storage)
         return view
 
     def numpy(self) -> np.ndarray:
-        """The values as a read-only NumPy array, without a copy; the view keeps the memory alive."""
+        """The values as a read-only NumPy array, without a copy where that can be; it keeps the memory alive. Views of a Tensor, such as its
+        transpose, may have other strides than C order's."""
         return self._view("numpy()")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -234,14 +242,24 @@ class Tensor:
 
     def item(self, *index: int) -> Any:
         """The only element, or that at ``index``, as a Python scalar."""
+        found = None if index else self._number()
+        if found is not None:
+            return found
         return self._scalar("item()").item(*index) if operators.is_wide(self) else self._view("item()").item(*index)
 
     def tolist(self) -> Any:
         """The values as nested lists of Python scalars. Raises TracedValueError while tracing."""
         return self._scalar("tolist()").item() if operators.is_wide(self) else self._view("tolist()").tolist()
 
+    def _number(self) -> Any:
+        """The value of a realised scalar as a Python number; None where it is not realised, not on the host, no scalar, or of a type that Python
+        lacks."""
+        storage = self._storage
+        return None if storage is None else storage_module().number(storage)
+
     def __bool__(self) -> bool:
-        return bool(self._scalar("bool()"))
+        found = self._number()
+        return bool(self._scalar("bool()") if found is None else found)
 
     def _real_scalar(self, reading: str) -> Any:
         dtype = self.dtype
@@ -250,10 +268,12 @@ class Tensor:
         return self._scalar(reading)
 
     def __float__(self) -> float:
-        return float(self._real_scalar("float()"))
+        found = self._number()
+        return float(self._real_scalar("float()") if found is None else found)
 
     def __int__(self) -> int:
-        return int(self._real_scalar("int()"))
+        found = self._number()
+        return int(self._real_scalar("int()") if found is None else found)
 
     def __complex__(self) -> complex:
         return complex(self._scalar("complex()"))
@@ -262,7 +282,8 @@ class Tensor:
         shape, dtype = self._aval()
         if shape or not dtype.is_integer:
             raise located(ArgumentError(f"only an integer Tensor of shape [] is an index, not {dtype}{list(shape)}"))
-        return int(self._scalar("index()"))
+        found = self._number()
+        return int(self._scalar("index()") if found is None else found)
 
     def __round__(self, digits: int | None = None) -> Any:
         return round(self._scalar("round()").item(), digits)

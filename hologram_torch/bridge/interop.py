@@ -72,6 +72,8 @@ def to_torch(x: Any, *, copy: bool = False) -> torch.Tensor:
     if type(x) is hg.Tensor and cuda.shares(x.device):
         found = cuda.tensor_of(x._realised("to_torch"))
         return found.clone() if copy else found
+    if type(x) is hg.Tensor:
+        x._realised("numpy()")  # in memory of its own: that of a view may be another Tensor's
     array = x.numpy() if type(x) is hg.Tensor else np.asarray(x)
     try:
         dtype = torch_dtype_of(array.dtype)

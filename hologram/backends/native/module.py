@@ -20,6 +20,7 @@ from hologram.backends.native.code import capi, object_layout
 from hologram.backends.native.code import checked as checked_code
 from hologram.backends.native.code import heap as heap_code
 from hologram.backends.native.code import pool as pool_code
+from hologram.backends.native.code import reading as reading_code
 from hologram.backends.native.code import scalars as scalar_code
 from hologram.backends.native.code.dispatch import dispatch as dispatch_code
 from hologram.backends.native.code.kernels import lapack as lapack_code
@@ -32,7 +33,7 @@ from hologram.settings import listeners, settings
 from hologram.support import forks
 from hologram.support.user_lines import located, where
 
-_SOURCES = (heap_code, pool_code, checked_code, call_code, scalar_code, dispatch_code, address_code, sort_code, lapack_code)
+_SOURCES = (heap_code, pool_code, checked_code, call_code, scalar_code, reading_code, dispatch_code, address_code, sort_code, lapack_code)
 METH_VARARGS, METH_FASTCALL, METH_KEYWORDS, METH_O = 1, 0x80, 2, 8
 
 
@@ -153,9 +154,9 @@ def _set_up(m: Module) -> None:
     m.heap.advise = _madvise()
     m.heap.raise_out_of_memory = id(immortal(_raise_out_of_memory))
     p = m.process
-    for name, obj in {"none": None, "true": True, "false": False}.items():
+    for name, obj in {"none": None, "true": True, "false": False, "ellipsis": Ellipsis}.items():
         setattr(p, name, id(obj))
-    for kind in (float, int, str, tuple, list, dict):
+    for kind in (float, int, str, tuple, list, dict, slice):
         setattr(p, kind.__name__ + "_type", id(kind))
     p.ndarray_type = id(np.ndarray)
     p.host = id(immortal(_call_host))

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from hologram.backends.native.code import records
+from hologram.backends.native.code import reading, records
 from hologram.backends.native.code.object_layout import slot_offset
 from hologram.backends.native.code.scalars import AS_INTEGER, EXACT_IN_DOUBLE, format_of
 from hologram.backends.native.module import METH_FASTCALL, METH_O, check_size, immortal, module
 from hologram.backends.native_lang.language import offset_of, size_of
 from hologram.dtypes import ALL
 from hologram.ir.aval import Aval
-from hologram.settings import settings
+from hologram.settings import listeners, settings
 
 
 class _Slot(ctypes.Structure):
@@ -84,22 +84,44 @@ _heap = _module.heap
 _heap.storage_type, _heap.aval_type = id(Storage), id(Aval)
 _heap.aval_nbytes, _heap.aval_dtype = slot_offset(Aval, "nbytes"), slot_offset(Aval, "dtype")
 
+
+def _number_forms() -> list[int]:
+    """Words of the records that tell native code how elements become Python numbers. DTypes live for ever."""
+    words: list[int] = []
+    for d in ALL:
+        form = reading.form_of(d)
+        if form is not None:
+            words += (id(d), d.itemsize, form)
+    return words
+
+
+_forms = _number_forms()
+_heap.numbers = ctypes.addressof(immortal((ctypes.c_int64 * len(_forms))(*_forms)))
+_heap.n_numbers = 8 * len(_forms) // size_of(records.NumberForm)
+
 _new = _module.builtin("hg_storage_new", "new", METH_O)
 seal = _module.builtin("hg_storage_seal", "seal", METH_O)
 _borrow = _module.builtin("hg_storage_borrow", "borrow", METH_FASTCALL)
 _over = _module.builtin("hg_storage_over", "over", METH_FASTCALL)
 _of_number = _module.builtin("hg_storage_of_number", "of_number", METH_FASTCALL)
+pick = _module.builtin("hg_storage_pick", "pick", METH_FASTCALL)
+small_copy = _module.builtin("hg_storage_copied", "copied", METH_FASTCALL)
+number = _module.builtin("hg_storage_number", "number", METH_O)
 _formats = {d: format_of(d) for d in ALL}
 _trim = _module.function("hg_heap_trim", None)
 size_class = _module.function("hg_size_class_of", ctypes.c_int64, ctypes.c_int64)
-_limit = 0
+
+
+def _follow_limit() -> None:
+    _heap.limit = settings.memory_limit
+
+
+_follow_limit()
+listeners.append(_follow_limit)
 
 
 def new(aval: Aval) -> Any:
     """A writable Storage of unwritten memory. Raises OutOfMemory."""
-    global _limit
-    if settings.memory_limit != _limit:
-        _heap.limit = _limit = settings.memory_limit
     check_size(aval.nbytes)
     return _new(aval)
 

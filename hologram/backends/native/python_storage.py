@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hologram.backends.native import tracing
 from hologram.errors import OutOfMemory
 from hologram.ir.aval import Aval
 from hologram.settings import settings
@@ -62,6 +63,33 @@ def seal(storage: Storage) -> Storage:
 
 def of_number(aval: Aval, value: Any) -> None:
     """No number is converted natively."""
+
+
+_BASIC = {int, slice, type(None), type(Ellipsis)}
+
+
+def pick(array: np.ndarray, key: Any, element: Aval) -> Any:
+    """A Storage with a copy of the element, of this Aval, that a key of integers in range chooses; True for another key of integers, slices, None
+    and Ellipsis; False for any other, and while something is traced."""
+    parts = key if type(key) is tuple else (key,)
+    if tracing.open_traces.value or not all(type(p) in _BASIC for p in parts):
+        return False
+    bounds = [b for p in parts if type(p) is slice for b in (p.start, p.stop, p.step)]
+    if not all(b is None or type(b) is int for b in bounds):
+        return False
+    whole = len(parts) == array.ndim and all(type(p) is int and -n <= p < n for p, n in zip(parts, array.shape, strict=True))
+    return small_copy(element, np.asarray(array[key])) if whole else True
+
+
+def small_copy(aval: Aval, array: np.ndarray) -> Storage:
+    """A Storage with the elements of an array of any layout."""
+    made = new(aval)
+    np.copyto(made._array, array)
+    return seal(made)
+
+
+def number(storage: Any) -> None:
+    """No element becomes a Python number natively."""
 
 
 def borrow_memory(aval: Aval, array: np.ndarray, writable: bool = False) -> Storage:

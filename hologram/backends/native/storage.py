@@ -27,6 +27,11 @@ else:
 Storage: Any = _made.Storage
 statistics = _made.statistics
 reset_peak = _made.reset_peak
+SMALL_BYTES = 1 << 14  # bytes of an array that is copied sooner than anything is noted, or counted, to spare it
+pick = _made.pick  # an element of an array as a Storage, or whether a key needs no program
+host_view = _made.view  # as view, of a Storage
+small_copy = _made.small_copy  # (aval, array): as copied, of a small array of native byte order
+number = _made.number  # the one element of a Storage as a Python number, None for what is none
 
 
 def view(storage: Any) -> np.ndarray:
@@ -60,7 +65,14 @@ def over(of: Aval, address: int, owner: object, writable: bool) -> Any:
 def copy_of(array: Any) -> Any:
     """A Storage with the elements of an array of any layout and byte order. Raises TypeError for an unknown dtype, and OutOfMemory."""
     array = np.asarray(array)
-    made = _made.new(aval(dtypes.of(array.dtype), array.shape))
+    return copied(aval(dtypes.of(array.dtype), array.shape), array)
+
+
+def copied(of: Aval, array: np.ndarray) -> Any:
+    """:func:`copy_of` an array that is known to have this type and shape."""
+    if array.nbytes <= SMALL_BYTES and array.dtype.isnative:
+        return _made.small_copy(of, array)
+    made = _made.new(of)
     np.copyto(view(made), array)
     return _made.seal(made)
 

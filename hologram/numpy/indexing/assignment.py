@@ -24,8 +24,8 @@ from hologram.trace.tensor import Tensor
 def assign(x: Tensor, key: Any, values: Any) -> None:
     """``x[key] = values``. Raises as :meth:`hologram.Tensor.__setitem__`; then nothing has changed."""
     view: View | None = getattr(x, "_alias", None)
-    if view is not None and view[2]:
-        raise located(ReadOnlyError(f"x[i] = v on a read-only Tensor: {view[2]}"))
+    if view is not None and view.frozen:
+        raise located(ReadOnlyError(f"x[i] = v on a read-only Tensor: {view.frozen}"))
     trace = current()
     if trace is not None and not trace.made(x._node):
         what = f"x[i] = v on a Tensor from outside of {trace.name}, which is being traced, would be lost"
@@ -43,9 +43,9 @@ def _become(x: Tensor, value: Tensor) -> None:
 
 def _others(x: Tensor, view: View, new: Node) -> list[tuple[Tensor, Tensor]]:
     """What shares changed elements with ``x``, whose node becomes ``new``; with new values."""
-    aliases, steps, _ = view
+    aliases, steps = view.aliases, view.steps
     assert aliases is not None
-    members = [(t, t._alias[1]) for t in aliases.alive() if t is not x and t._alias[0] is aliases and _is_readable(t)]
+    members = [(t, t._alias.steps) for t in aliases.alive() if t is not x and t._alias.aliases is aliases and _is_readable(t)]
     alive = {own: t for t, own in members}
     found = []
     for t, own in members:

@@ -13,6 +13,7 @@ from hologram.ir.symbolic import prod
 from hologram.numpy.arguments import array, axis_of, permuted, reshaped, wrap
 from hologram.numpy.creation import count
 from hologram.numpy.indexing.known_windows import read_window, readable_window, steps_to
+from hologram.numpy.indexing.picked import picked
 from hologram.numpy.indexing.selection import Selection
 from hologram.numpy.indexing.slices import sliced_by
 from hologram.numpy.indexing.starts import starts
@@ -33,6 +34,9 @@ def index(x: Tensor, key: Any) -> Tensor:
 
     Constant indices out of range raise; computed ones, those of Tensors, are clamped. Without arrays and masks it is a view, or an element.
     """
+    copied = picked(x, key)
+    if copied is not None:
+        return copied
     node = array(x, "indexing")
     window = readable_window(node.shape, key)
     if window is not None:

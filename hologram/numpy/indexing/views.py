@@ -18,8 +18,9 @@ from hologram.ir.node import Node
 from hologram.ir.op import Op, Shape
 from hologram.ir.symbolic import Int, prod
 from hologram.numpy.arguments import wrap
+from hologram.numpy.indexing.selection import Selection
 from hologram.primitives.complex.parts import imag, real
-from hologram.primitives.movement import reshape, slice_, transpose
+from hologram.primitives.movement import reshape, slice_, slice_extent, transpose
 from hologram.support import forks
 from hologram.trace.tensor import Tensor
 
@@ -57,10 +58,47 @@ class Aliases:
         return found
 
 
-# What Tensor._alias holds: the aliases, the steps from the first of them to this one, and why its elements cannot be assigned to, if they cannot.
-# An element that integers picked is a scalar in NumPy: no view, and without aliases.
-View = tuple[Aliases | None, Steps, str]
-ELEMENT: View = (None, (), "an element that integers pick is a value of its own, as a NumPy scalar: assign to the array that it is picked from")
+# An index of integers, slices, None and Ellipsis, and the shape and type of what it chooses from: steps that are found once they are wanted.
+Key = tuple[Any, Shape, DType]
+
+
+def _steps_of(key: Any, shape: Shape, dtype: DType) -> Steps:
+    """The steps that indexing with ``key`` records."""
+    chosen = Selection(shape, key)
+    steps: Steps = ()
+    if any(triple != (0, n, 1) for triple, n in zip(chosen.triples, shape, strict=True)):
+        steps = ((slice_, tuple(zip(*chosen.triples, strict=True)), shape, dtype, ()),)
+    extents = tuple(slice_extent(*t) for t in chosen.triples)
+    return steps if chosen.shape == extents else (*steps, (reshape, (chosen.shape,), extents, dtype, ()))
+
+
+class View:
+    """What Tensor._alias holds: the ``aliases``, the ``steps`` from the first of them to this one, and ``frozen``: why its elements cannot be
+    assigned to, empty where they can. An element that integers picked is a scalar in NumPy: no view, and without aliases."""
+
+    __slots__ = ("aliases", "count", "frozen", "_steps", "_keys")
+    aliases: Aliases | None
+    count: int  # of steps, about
+    frozen: str
+    _steps: Steps
+    _keys: tuple[Key, ...]  # what comes after these
+
+    @property
+    def steps(self) -> Steps:
+        with _lock:
+            for key in self._keys:
+                self._steps += _steps_of(*key)
+            self._keys = ()
+            return self._steps
+
+
+def _view(aliases: Aliases | None, steps: Steps = (), frozen: str = "") -> View:
+    view = View()
+    view.aliases, view.frozen, view.count, view._steps, view._keys = aliases, frozen, len(steps), steps, ()
+    return view
+
+
+ELEMENT = _view(None, frozen="an element that integers pick is a value of its own, as a NumPy scalar: assign to the array that it is picked from")
 
 
 def element(node: Node) -> Tensor:
@@ -72,7 +110,7 @@ def element(node: Node) -> Tensor:
 
 def frozen(t: Tensor, why: str) -> Tensor:
     """``t``, to whose elements nobody may assign."""
-    t._alias = (Aliases(t), (), why)
+    t._alias = _view(Aliases(t), frozen=why)
     return t
 
 
@@ -81,18 +119,26 @@ def viewed(source: Any, start: Node, node: Node, why: str = "", steps: Steps | N
 
     ``why`` says why its elements cannot be assigned to, where they cannot; ``steps`` lead from ``start`` to ``node``, by default as it was recorded.
     """
-    if type(source) is not Tensor or getattr(source, "_alias", None) is ELEMENT:
-        return wrap(node)
-    if steps is None:
-        steps = _path(start, node)
     t = wrap(node)
-    with _lock:
-        aliases, before, reason = _first(source)
-        if len(aliases.members) >= aliases.limit or (before and len(before) % MIN_LIMIT == 0):
-            aliases, before, reason = _pruned(source, aliases)
-        t._alias = (aliases, before + steps, why or reason)
-        aliases.members.append(weakref.ref(t))
+    if type(source) is Tensor:
+        with _lock:
+            view = _shared(source)
+            if view.aliases is not None:
+                t._alias = _view(view.aliases, view.steps + (_path(start, node) if steps is None else steps), why or view.frozen)
+                view.aliases.members.append(weakref.ref(t))
     return t
+
+
+def share(source: Tensor, t: Tensor, key: Key) -> None:
+    """Notes that ``t`` is what ``key`` chooses of ``source``: a view, unless that is an element."""
+    with _lock:
+        view = _shared(source)
+        aliases = view.aliases
+        if aliases is not None:
+            t._alias = own = View()
+            own.aliases, own.frozen, own.count = aliases, view.frozen, view.count + 1
+            own._steps, own._keys = view._steps, (*view._keys, key)
+            aliases.members.append(weakref.ref(t))
 
 
 def _path(start: Node, node: Node) -> Steps:
@@ -104,19 +150,26 @@ def _path(start: Node, node: Node) -> Steps:
     return steps
 
 
-def _first(source: Tensor) -> Any:
-    if getattr(source, "_alias", None) is None:
-        source._alias = (Aliases(source), (), "")
-    return source._alias
+def _shared(source: Tensor) -> View:
+    """``source._alias``, of one that is about to have one alias more; that of an element stays without aliases."""
+    try:
+        view: View = source._alias
+    except AttributeError:
+        view = source._alias = _view(Aliases(source))
+    aliases = view.aliases
+    if aliases is not None and (len(aliases.members) >= aliases.limit or view.count % MIN_LIMIT == MIN_LIMIT - 1):
+        return _pruned(source, aliases)
+    return view
 
 
-def _pruned(source: Tensor, aliases: Aliases) -> Any:
+def _pruned(source: Tensor, aliases: Aliases) -> View:
     """``source._alias`` without those aliases that are gone. The last one left is the first of a new set: so steps do not pile up."""
     aliases.alive()
     aliases.limit = max(MIN_LIMIT, 2 * len(aliases.members))
-    if len(aliases.members) == 1 and source._alias[1]:
-        source._alias = (Aliases(source, strides(source)), (), source._alias[2])
-    return source._alias
+    view: View = source._alias
+    if len(aliases.members) == 1 and view.count:
+        view = source._alias = _view(Aliases(source, strides(source)), frozen=view.frozen)
+    return view
 
 
 # --- strides ---------------------------------------------------------------------------------------------------------
@@ -141,7 +194,7 @@ def is_reshaped_in_place(x: Any, shape: Shape) -> bool:
 
 def _steps(x: Any) -> bool:
     view = getattr(x, "_alias", None) if type(x) is Tensor else None
-    return view is not None and view[0] is not None and (bool(view[1]) or view[0].strides is not None)
+    return view is not None and view.aliases is not None and (view.count > 0 or view.aliases.strides is not None)
 
 
 def _contiguous(shape: Shape) -> Strides:
@@ -150,8 +203,8 @@ def _contiguous(shape: Shape) -> Strides:
 
 def strides(x: Tensor) -> Strides | None:
     """How many elements apart the neighbours along each axis of ``x`` would lie in NumPy; None where that is not known."""
-    aliases, steps, _ = x._alias
-    found: Strides | None = aliases.strides
+    steps = x._alias.steps
+    found: Strides | None = x._alias.aliases.strides
     if found is None:
         found = _contiguous(steps[0][2] if steps else x._aval()[0])
     for op, attrs, shape, _, _ in steps:

@@ -64,12 +64,8 @@ def join(re: Any, im: Any) -> np.ndarray:
 
 
 _PARTS = {"llvm": "parts", "c": "parts"}  # renderers write them
-real = register(
-    Op("real", "elementwise", 1, _infer_part("real"), lambda x: x.real.copy(), spelling={"c": _PARTS}, split=lambda z: z.re, kinds="c", cost=0)
-)
-imag = register(
-    Op("imag", "elementwise", 1, _infer_part("imag"), lambda x: x.imag.copy(), spelling={"c": _PARTS}, split=lambda z: z.im, kinds="c", cost=0)
-)
+real = register(Op("real", "elementwise", 1, _infer_part("real"), lambda x: x.real, spelling={"c": _PARTS}, split=lambda z: z.re, kinds="c", cost=0))
+imag = register(Op("imag", "elementwise", 1, _infer_part("imag"), lambda x: x.imag, spelling={"c": _PARTS}, split=lambda z: z.im, kinds="c", cost=0))
 complex_ = register(Op("complex", "elementwise", 2, _infer_complex, join, spelling={"f": _PARTS}, split=Pair, kinds="f", cost=0))
 conj = register(Op("conj", "elementwise", 1, _infer_conj, np.conjugate, split=lambda z: Pair(z.re, -z.im), kinds="c"))
 

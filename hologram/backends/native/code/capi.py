@@ -132,6 +132,10 @@ def PyLong_FromLongLong(n: i64) -> ptr: ...
 
 
 @external
+def PyLong_FromUnsignedLongLong(n: i64) -> ptr: ...
+
+
+@external
 def PyErr_Occurred() -> ptr: ...
 
 

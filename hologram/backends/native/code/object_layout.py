@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from hologram.backends.llvm.toolchain.target import host
-from hologram.backends.native.code.records import List, NDArray, Object, Sized, Storage
+from hologram.backends.native.code.records import List, NDArray, Object, Sized, Slice, Storage
 from hologram.backends.native_lang.intrinsics import ARCHITECTURES, FP_CONTROL
 from hologram.backends.native_lang.language import offset_of
 
@@ -124,16 +124,19 @@ def _probe_containers() -> None:
     as_list = list(items)
     _expect(word(items, offset_of(Sized, "size")) == word(as_list, offset_of(Sized, "size")) == 3, "the size of tuples and lists")
     first = word(as_list, offset_of(List, "items"))
+    bounds = slice(*items)
+    _expect(all(word(bounds, offset_of(Slice, f)) == id(x) for f, x in zip(("start", "stop", "step"), items, strict=True)), "a slice")
     _expect([ctypes.c_uint64.from_address(first + 8 * i).value for i in range(3)] == [id(x) for x in items], "a list")
 
 
 def _probe_ndarray() -> None:
     whole = np.arange(24, dtype=np.int32).reshape(2, 3, 4)
     for a in (whole, whole[:, ::-1], whole.T, whole[0, 0, :0], np.zeros((), np.float64), np.frombuffer(b"12345", np.uint8)[1:].view("<i4")):
-        shape = word(a, offset_of(NDArray, "shape"))
+        shape, strides = (word(a, offset_of(NDArray, name)) for name in ("shape", "strides"))
         flags = ctypes.c_int32.from_address(id(a) + offset_of(NDArray, "flags")).value
         _expect(word(a, offset_of(NDArray, "data")) == a.__array_interface__["data"][0], "an ndarray's data")
         _expect(ctypes.c_int32.from_address(id(a) + offset_of(NDArray, "ndim")).value == a.ndim, "an ndarray's rank")
         _expect(tuple(ctypes.c_int64.from_address(shape + 8 * i).value for i in range(a.ndim)) == a.shape, "an ndarray's shape")
+        _expect(tuple(ctypes.c_int64.from_address(strides + 8 * i).value for i in range(a.ndim)) == a.strides, "an ndarray's strides")
         _expect(word(a, offset_of(NDArray, "descr")) == id(a.dtype), "an ndarray's dtype")
         _expect(bool(flags & 1) == a.flags.c_contiguous and bool(flags & 0x100) == a.flags.aligned, "an ndarray's flags")

@@ -32,10 +32,17 @@ class List(Struct):
     items: Array[ptr] = at(24)
 
 
+class Slice(Struct):
+    start: ptr = at(16)
+    stop: ptr = at(24)
+    step: ptr = at(32)
+
+
 class NDArray(Struct):
     data: ptr = at(16)
     ndim: i32 = at(24)
     shape: Array[i64] = at(32)
+    strides: Array[i64] = at(40)
     descr: ptr = at(56)
     flags: i32 = at(64)
 
@@ -62,6 +69,14 @@ class Storage(Struct):
 WRITABLE = 1  # Storage.flags: buffer exports may be written: while Python fills the memory, or for good in the SDK's buffers
 
 
+class NumberForm(Struct):
+    """How an element of a DType becomes a Python number, reading.py."""
+
+    dtype: ptr
+    nbytes: i64
+    form: i64
+
+
 class Heap(Struct):
     """The caching allocator. Byte counts are of whole size classes."""
 
@@ -69,6 +84,8 @@ class Heap(Struct):
     aval_type: ptr
     aval_nbytes: i64  # offsets of slots
     aval_dtype: i64
+    numbers: Array[NumberForm]
+    n_numbers: i64
     raise_out_of_memory: ptr  # Python callable of the bytes wanted
     advise: ptr  # madvise, or None
     guarded_new: ptr  # Python callables of a size and of an address, for blocks between guard pages, or None
@@ -320,6 +337,8 @@ class Process(Struct):
     tuple_type: ptr
     list_type: ptr
     dict_type: ptr
+    slice_type: ptr
+    ellipsis: ptr
     ndarray_type: ptr
     tensor_type: ptr
     tensor_node: i64  # offsets of slots

@@ -1,0 +1,66 @@
+"""Reading an element, or a small part, of a value that is at hand: a copy, for which nothing is recorded and no program runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hologram.ir.aval import recent_aval
+from hologram.numpy.indexing.views import ELEMENT, share
+from hologram.trace import recorder
+from hologram.trace.host_movement import is_lendable
+from hologram.trace.lazy import shown
+from hologram.trace.operators import own_leaf
+from hologram.trace.recorder import Pending, storage_module
+from hologram.trace.tensor import Tensor
+
+MAX_COPIED_BYTES = 1 << 16  # of a part that is copied at once where reading it would copy it in any case
+
+
+def picked(x: Tensor, key: Any) -> Tensor | None:
+    """``x[key]`` by integers, slices, None and Ellipsis, of a value on the host or a view of one; None for other keys, for parts that are better
+    views than copies, where a trace or a transform is under way, and for what indexing raises errors for."""
+    node: Any = x._node
+    if node is None and not recorder.traces_in_progress:
+        node = own_leaf(x)
+    if type(node) is not Pending or x._weak:
+        return None
+    array = node.array
+    if array is None:
+        array = shown(x)
+        if array is None:
+            return None
+    storages, dtype = storage_module(), node.dtype
+    found = storages.pick(array, key, None if type(key) is slice else recent_aval(dtype, ()))
+    if found is False:
+        plain = _with_python_integers(key)
+        return None if plain is key else picked(x, plain)
+    if found is not True:
+        return _element(found)
+    try:
+        part = array[key]
+    except (IndexError, ValueError):
+        return None
+    if type(part) is not np.ndarray:  # a scalar of no axes, by an empty key
+        return _element(storages.copy_of(part))
+    if part.nbytes > storages.SMALL_BYTES and (part.nbytes > MAX_COPIED_BYTES or is_lendable(part)):
+        return None
+    t = Tensor()
+    t._node, t._storage, t._weak = None, storages.small_copy(recent_aval(dtype, part.shape), part), False
+    share(x, t, (key, node.shape, dtype))
+    return t
+
+
+def _with_python_integers(key: Any) -> Any:
+    """``key`` with Python's integers for NumPy's; the key itself where it has none."""
+    if type(key) is tuple:
+        return tuple([int(p) if isinstance(p, np.integer) else p for p in key]) if any(isinstance(p, np.integer) for p in key) else key
+    return int(key) if isinstance(key, np.integer) else key
+
+
+def _element(storage: Any) -> Tensor:
+    """The Tensor of an element that integers pick."""
+    t = Tensor()
+    t._node, t._storage, t._weak, t._alias = None, storage, False, ELEMENT
+    return t
