@@ -44,6 +44,7 @@ from hologram.graph.library.attention.device_kernel import MAX_VALUE_ROW_BYTES
 from hologram.graph.library.attention.match import join_attention
 from hologram.graph.library.attention.region_tiles import reduce_in_tiles
 from hologram.graph.lower.steps import LoweredGraph, lower_groups
+from hologram.graph.multiply_add import fuse_products
 from hologram.graph.ownership import Ownership, verify_ownership
 from hologram.graph.pass_manager import Context, Pass, Repeat, run_passes
 from hologram.graph.rewrite.engine import rewrite_bottom_up, rewrite_top_down
@@ -168,6 +169,14 @@ def _legalize(graph: Graph, context: Context) -> Graph:
     return legalize(graph, context.precision, isinstance(tile, CpuTileConfig) and tile.pairs, split_k=shared is None, shared_bytes=shared)
 
 
+def _multiply_add(graph: Graph, context: Context) -> Graph:
+    return fuse_products(graph)
+
+
+def _is_inexact(context: Context) -> bool:
+    return not context.exact
+
+
 def _loop_bodies(graph: Graph, context: Context) -> Graph:
     def legalized(body: Graph, constants: Any) -> Graph:
         return run_passes(body, LEGALIZE, context.nested(constants))
@@ -182,6 +191,7 @@ LEGALIZE = (
     Pass("join_attention", _join_attention, _verify, when=_reorders),
     Pass("block_regions", partial(_block, 0), _verify, when=_reorders),  # what is not one kernel
     Pass("legalize", _legalize, _verify, required=True),
+    Pass("multiply_add", _multiply_add, _verify, when=_is_inexact),
     Pass("loop_bodies", _loop_bodies, _verify, required=True),
 )
 

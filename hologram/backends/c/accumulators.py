@@ -43,9 +43,6 @@ class Monoid:
         chosen = f"const bool hg_later = {wins} || ({same} && hg_j < hg_i);"
         return f"{{ {taken} {chosen} {into[0]} = hg_later ? hg_y : hg_x; {into[1]} = hg_later ? hg_j : hg_i; }}"
 
-    def fused(self, into: str, factors: list[str]) -> str | None:
-        """A sum that takes a product with one rounding; None for other monoids."""
-        d = self.acc.value_dtype
-        if self.by_position or self.acc.op.monoid is not TABLE["add"] or not d.is_float:
-            return None
-        return f"{into} = {self.scalars.fma(d, factors, into)};"
+    def fused(self, into: str, factors: list[str]) -> str:
+        """The statement that adds a product to a sum with one rounding."""
+        return f"{into} = {self.scalars.spell(TABLE['mad'], self.acc.value_dtype, [*factors, into])};"

@@ -9,12 +9,12 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from hologram.backends.c.accumulators import Monoid
-from hologram.backends.c.analysis.accesses import fusible, in_place, loaded, stored
+from hologram.backends.c.analysis.accesses import in_place, loaded, stored
 from hologram.backends.c.analysis.vectors import ACCESS_BYTES, Access
 from hologram.backends.c.grid import Mapping
 from hologram.backends.c.scalars import Lines, Scalars
 from hologram.dtypes import uint64
-from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Stmt, Store
+from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Stmt, Store, summed_terms
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Atom, Expr, Int, bounds
 
@@ -39,8 +39,7 @@ class Emitter(ABC):
         self.dirty = False  # whether memory of these was accessed since all items met
         self.both_ways = (loaded(kernel.body) & stored(kernel.body)) - set(self.mapping.register_scratch)
         self.hazards = (self.both_ways | in_place(kernel.body)) - set(self.mapping.register_scratch)
-        self.products = {} if precision == "exact" else fusible(kernel)
-        self.put_off = set(self.products.values())
+        self.in_sums = summed_terms(kernel, "fused_mul")  # computed where they are added
         self.count = 0
 
     @abstractmethod

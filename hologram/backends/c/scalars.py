@@ -124,10 +124,6 @@ class Scalars:
     def suffix(self, d: DType) -> str:
         return self.dialect.single if d.bits == 32 else ""
 
-    def fma(self, d: DType, factors: list[str], term: str) -> str:
-        x, y = factors
-        return f"fma{self.suffix(d)}({x}, {y}, {term})"
-
     def bitcast(self, x: str, a: DType, b: DType) -> str:
         """The same bits as another type of the same width; narrow floats are bits already."""
         whole = f"u{a.bits}"

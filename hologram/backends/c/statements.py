@@ -7,7 +7,7 @@ from hologram.backends.c.emitter import ITEM, Emitter
 from hologram.backends.c.scalars import type_name
 from hologram.backends.c.scan import scan
 from hologram.dtypes import int64
-from hologram.graph.kernel.ir import Accumulate, Store
+from hologram.graph.kernel.ir import Accumulate, Store, is_fused_product
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Int, bounds
 
@@ -26,7 +26,7 @@ class StatementWriter(Emitter):
             self.env[s] = self.scalars.literal(s.dtype, s.attrs[1])
         elif s.op == "scan":
             self.env[s] = scan(self, s)
-        elif s not in self.put_off:
+        elif s not in self.in_sums:
             if s.op == "load" and not self.in_lanes and s.attrs[0] in self.hazards:
                 self._settle()
                 self.dirty = True
@@ -46,10 +46,6 @@ class StatementWriter(Emitter):
                 e, size = s.attrs
                 kind = "u32" if _is_short(e) and _is_short(size) else "u64"
                 return f"({kind})({self.integer(e)}) < ({kind})({self.integer(size)})"
-        product = self.products.get(s)
-        if product is not None:
-            (other,) = [a for a in s.args if a is not product] or [product]
-            return self.scalars.fma(s.dtype, [self.env[a] for a in product.args], self.env[other])
         return self.scalars.row(s.op, s.attrs, tuple(a.dtype for a in s.args), s.dtype, [self.env[a] for a in s.args])
 
     def _load(self, s: Ins) -> str:
@@ -73,6 +69,7 @@ class StatementWriter(Emitter):
 
     def accumulate(self, s: Accumulate) -> None:
         monoid, names = Monoid(s.acc, self.scalars), self.state[s.acc]
-        product = self.products.get(s)
-        line = monoid.fused(names[0], [self.env[a] for a in product.args]) if product is not None else None
-        self.f.do(line or monoid.combine(names, names, [self.env[a] for a in s.args]))
+        if is_fused_product(s.args[0]):
+            self.f.do(monoid.fused(names[0], [self.env[a] for a in s.args[0].args]))
+        else:
+            self.f.do(monoid.combine(names, names, [self.env[a] for a in s.args]))

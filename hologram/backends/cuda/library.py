@@ -15,6 +15,7 @@ from hologram.graph.kernel.ir import Acc, Accumulate, Kernel
 from hologram.ir.instruction import Ins
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Int, atoms, is_static, split_linear
+from hologram.primitives.scalar.elementwise import PRODUCTS
 from hologram.settings import settings
 from hologram.support.precision import TF32
 
@@ -67,7 +68,7 @@ def gemm_of(kernel: Kernel, tf32: bool = False) -> Gemm | None:
 def _factors(p: Product) -> list[Ins] | None:
     """The loads of both factors, if all that is summed is their product."""
     accumulates = [s for s in p.down.body if isinstance(s, Accumulate)]
-    if len(p.core) != 1 or p.core[0].op is not TABLE["mul"] or len(accumulates) != 1 or accumulates[0].args != (p.core[0],):
+    if len(p.core) != 1 or p.core[0].op not in PRODUCTS or len(accumulates) != 1 or accumulates[0].args != (p.core[0],):
         return None
     if accumulates[0].acc.op.monoid is not TABLE["add"] or len(p.rows.staged) != 1 or len(p.columns.staged) != 1:
         return None

@@ -3,27 +3,8 @@
 from __future__ import annotations
 
 from hologram.backends.llvm.text import FunctionText, Reg, shuffle_half, vector
-from hologram.graph.kernel.ir import Accumulate, Kernel, Store
-from hologram.ir.instruction import Ins
 
 MAX_LANES, MIN_LANES = 16, 4  # lanes of an instruction
-
-
-def summed_pairs(kernel: Kernel) -> frozenset[Ins]:
-    """The ``pair_dot`` instructions that sums, and nothing else, want."""
-    summed: set[Ins] = set()
-    others: set[object] = set()
-    for s in kernel.walk():
-        if isinstance(s, Accumulate):
-            (first, *rest) = s.args
-            if isinstance(first, Ins) and first.opname == "pair_dot" and s.acc.op.name == "reduce_sum":
-                summed.add(first)
-            others.update(rest)
-        elif isinstance(s, Ins):
-            others.update(s.args)
-        elif isinstance(s, Store):
-            others.update((s.value, s.mask))
-    return frozenset(summed - others)
 
 
 def add_pairs(f: FunctionText, total: Reg, x: Reg, y: Reg) -> Reg:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from hologram.backends.llvm.accumulators import Monoid, PartialLanes, combine_all, reduce_lanes, scan_group
-from hologram.backends.llvm.bfloat16_pairs import add_pairs, summed_pairs
+from hologram.backends.llvm.bfloat16_pairs import add_pairs
 from hologram.backends.llvm.bounds_checks import BoundsChecks, symbolic_sizes
 from hologram.backends.llvm.memory import Lane, MemoryWriter
 from hologram.backends.llvm.mixed_width import Part, mixed_width_parts, mixed_widths
@@ -21,7 +21,7 @@ from hologram.backends.llvm.register_transpose import every, find_transposed, ro
 from hologram.backends.llvm.scalars import FLAGS, Functions, ScalarCode
 from hologram.backends.llvm.text import FunctionText, Reg, lane_numbers, memory_type, vector
 from hologram.dtypes import int64
-from hologram.graph.kernel.ir import Acc, Accumulate, Kernel, Loop, Prefetch, Stmt, Store
+from hologram.graph.kernel.ir import Acc, Accumulate, Kernel, Loop, Prefetch, Stmt, Store, is_fused_product, summed_terms
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Int, atoms, split_linear
 from hologram.primitives.reductions import GROUP, INTEGER_LANES, LANES, PAGE
@@ -45,7 +45,8 @@ class KernelWriter(MemoryWriter):
         self.zero: Reg | None = None  # that LLVM does not know of
         self.parts: list[Part] = []  # of the lanes loop being written, where it is several vectors side by side
         self.of_columns: set[Acc] = set()  # accumulators of which each lane is a result of its own: what a dead lane holds is never stored
-        self.pair_dots = summed_pairs(kernel) if precision != "exact" and target.has("avx512bf16") else frozenset()
+        self.pair_dots = summed_terms(kernel, "pair_dot") if precision != "exact" and target.has("avx512bf16") else frozenset()
+        self.in_sums = self.pair_dots | summed_terms(kernel, "fused_mul")  # computed where they are added
         self.begin, self.end = Reg("%begin", "i64", 1), Reg("%end", "i64", 1)
         self.chunk = self.begin, self.begin  # the present chunk, and the first that is run
         self.passed: Int = 0  # chunks of the parallel loops before the present one
@@ -127,7 +128,7 @@ class KernelWriter(MemoryWriter):
                 self.accumulate(s)
             elif isinstance(s, Prefetch):
                 self.prefetch(s)
-            elif s not in self.pair_dots:
+            elif s not in self.in_sums:
                 self.env[s] = self.instruction(s)
                 if s.name:
                     self.values[s.name] = s
@@ -156,7 +157,7 @@ class KernelWriter(MemoryWriter):
             self.block(run)
             if part.lane.width == 1:
                 self.exprs = shared  # its own are as wide as what all share
-            if isinstance(run[0], Ins) and run[0] not in self.pair_dots:
+            if isinstance(run[0], Ins) and run[0] not in self.in_sums:
                 part.env[run[0]] = self.env[run[0]]
                 if self.env[run[0]].width < part.lane.width:
                     break  # it does not depend on the lane
@@ -525,7 +526,10 @@ class KernelWriter(MemoryWriter):
         width = old[0].width
         monoid = Monoid(s.acc, self.code)
         (first, *_) = s.args
-        if first in self.pair_dots:
+        if is_fused_product(first):
+            factors = [self.code.operand(a, self.env, width) for a in first.args]
+            new = [self.code.fused(s.acc.value_dtype, [*factors, *old])]
+        elif first in self.pair_dots:
             new = [add_pairs(self.f, old[0], *(self.code.operand(a, self.env, width) for a in first.args))]
         else:
             new = monoid.follow(old, [self.code.operand(a, self.env, width) for a in s.args])

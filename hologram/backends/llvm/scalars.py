@@ -14,10 +14,11 @@ from hologram.backends.llvm.toolchain.target import Target
 from hologram.dtypes import DType, FloatFormat
 from hologram.ir.expression_builder import Rare, decompose
 from hologram.ir.instruction import Ins
+from hologram.ir.op import TABLE
 from hologram.primitives.complex import parts as complexes
 
 SINGLE = dtypes.float32.format
-FLAGS = {"exact": "", "standard": "contract ", "fast": "contract nsz "}
+FLAGS = {"exact": "", "standard": "", "fast": "nsz "}
 
 
 class Functions:
@@ -198,6 +199,10 @@ class ScalarCode:
             ones=ones,
             fl=self.flags,
         )
+
+    def fused(self, d: DType, args: list[Reg]) -> Reg:
+        """The product of two values and a third, by one fused multiply-add where the machine has it."""
+        return self.f.emit(self.spell(TABLE["mad"], d, d, args, args[-1].width), scalar_type(d), args[-1].width)
 
     # --- complex numbers, which are the bits of their parts side by side, the real one first ---------------------------
 

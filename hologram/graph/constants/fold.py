@@ -24,15 +24,16 @@ from hologram.graph.schedule.tiles import FAR_BYTES, CpuTileConfig, TileConfig, 
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import FoldedConstant, input_, leaf
 from hologram.ir.node import Builder, Node
-from hologram.ir.op import TABLE
+from hologram.ir.op import TABLE, Op
 from hologram.ir.symbolic import Int, prod, symbols_of
 from hologram.ir.traversal import reachable, topological
+from hologram.primitives.scalar.elementwise import PRODUCTS
 
 _PURE = ("elementwise", "movement", "reduce", "scan", "gather")  # kinds of work that is done ahead
 MIN_PANELS = 4  # keep the threads busy
 MAX_ONE_THREAD_BYTES = 2**18  # a matrix that one thread may as well read
 MAX_FILL_RATIO = 2  # times what it is made of: the most that a value may have which stands in memory anyway
-_TERMS = ("mul", "pair_dot")  # of sums of products
+_TERMS = (*(op.name for op in PRODUCTS), "pair_dot")  # of sums of products
 
 
 class Folded(NamedTuple):
@@ -64,9 +65,10 @@ def prepacked(body: Graph, given: Sequence[Node], limit: int, tile: TileConfig |
 
 
 class _TransposedSum(NamedTuple):
-    """A sum along rows as one down columns: the factor that is no constant, the new order of the terms' axes, the panels, and the order in which
-    the axes of the new sum are those of the old one."""
+    """A sum along rows as one down columns: what its terms are, the factor that is no constant, the new order of the terms' axes, the panels, and
+    the order in which the axes of the new sum are those of the old one."""
 
+    product: Op
     other: Node
     order: tuple[int, ...]
     view: Node
@@ -190,12 +192,14 @@ class _Search:
             kept = [a for a in results if a != columns]
             view = self._view(terms, factor, sorted(own), (*kept, summed, columns))
             if view is not None:
-                self.transposed[node] = _TransposedSum(other, (*kept, summed, columns), view, tuple([*kept, columns].index(a) for a in results))
+                self.transposed[node] = _TransposedSum(
+                    terms.op, other, (*kept, summed, columns), view, tuple([*kept, columns].index(a) for a in results)
+                )
 
     def _down_columns(self, t: _TransposedSum, other: Node) -> Node:
         """The sum that was noted, of ``other`` and the panels."""
         b = self.build
-        terms = b(TABLE["mul"], (b(TABLE["transpose"], (other,), (t.order,)), t.view))
+        terms = b(t.product, (b(TABLE["transpose"], (other,), (t.order,)), t.view))
         total = b(TABLE["reduce_sum"], (terms,), ((terms.ndim - 2,),))
         return b(TABLE["transpose"], (total,), (t.back,))
 
@@ -319,7 +323,7 @@ def _whole_sum(node: Node) -> tuple[Node, tuple[int, ...]] | None:
         terms, order = x.inputs[0], x.attrs[0]
     else:
         terms = x
-    return (terms, order) if terms.op.name == "mul" else None
+    return (terms, order) if terms.op in PRODUCTS else None
 
 
 def _is_far(factor: Node, down: int, columns: int) -> bool:

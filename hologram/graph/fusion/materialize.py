@@ -17,12 +17,18 @@ from hologram.ir.node import Node
 from hologram.ir.op import MULTI_RESULT
 from hologram.ir.symbolic import is_static
 from hologram.ir.traversal import reachable
+from hologram.primitives.scalar.elementwise import PRODUCTS, fused_mul
 
 MATERIALIZE_COST = 12  # cost from which a value is kept rather than computed twice
 SPREAD = 8  # uses that a broadcast along a new axis stands for
 EXPANDING_MATERIALIZE_COST = 10 * MATERIALIZE_COST  # cost from which even such a value is kept
 RESHAPES = 8  # how many compose in one index: one that mixes axes may double it
 _IN_MEMORY = ("leaf", "project", *MULTI_RESULT)
+
+
+def is_fused_term(n: Node) -> bool:
+    """Whether ``n`` is computed where a sum takes it, and nowhere else: it is never in memory, where it would be rounded."""
+    return n.op is fused_mul
 
 
 def own_cost(node: Node) -> int:
@@ -37,7 +43,7 @@ def choose_materialized(nodes: list[Node], outputs: Iterable[Node], keep_narrow:
     materialized |= _segment_boundaries(nodes) - expanding
     materialized |= _control_operands(nodes) | _window_factors(nodes) | _gathered_twice(nodes) | attention_operands(nodes, keep_narrow)
     materialized |= windows_read_before_updates(nodes, materialized)
-    inside = score_nodes(nodes) | rematerialized_by_attention(nodes, keep_narrow)
+    inside = score_nodes(nodes) | rematerialized_by_attention(nodes, keep_narrow) | {n for n in nodes if is_fused_term(n)}
     materialized = {n for n in materialized - inside if n.size != 0} | {n for n in outputs if n in inside}
     shared = partial(_expensive, nodes, materialized, expanding, inside, keep_narrow)
     kept = materialized | shared()
@@ -99,11 +105,13 @@ def _segment_boundaries(nodes: list[Node]) -> set[Node]:
     for n in nodes:
         if n.op.kind == "leaf":
             continue
+        if is_fused_term(n):
+            continue  # its reader stands for it
         running += max(1, own_cost(n))
         if running > KERNEL_COST:
             running, current = 0, current + 1
         segment[n] = current
-        for x in map(_source, n.inputs):
+        for x in _sources(n):
             reach[x] = current
             if segment.get(x, current) != current:
                 crossing.add(x)
@@ -158,7 +166,7 @@ def _window_factors(nodes: list[Node]) -> set[Node]:
     """The factors of products of windows: read so often that none is computed, guarded at an edge or fetched from afar again."""
     out: set[Node] = set()
     for n in nodes:
-        if n.op.name != "mul" or n.inputs[0].op.name != "broadcast" or n.inputs[1].op.name != "broadcast":
+        if n.op not in PRODUCTS or n.inputs[0].op.name != "broadcast" or n.inputs[1].op.name != "broadcast":
             continue
         sources = [_windowed(f.inputs[0]) for f in n.inputs]
         for f, source, other in zip(n.inputs, sources, sources[::-1], strict=True):
@@ -195,12 +203,19 @@ def _source(n: Node) -> Node:
     return n
 
 
+def _sources(n: Node) -> list[Node]:
+    """What ``n`` reads, movements passed by; of a term of a sum, its factors."""
+    read = [_source(x) for x in n.inputs]
+    return [s for x in read for s in (map(_source, x.inputs) if is_fused_term(x) else (x,))]
+
+
 def _uses(nodes: list[Node], materialized: set[Node]) -> dict[Node, int]:
-    """How often a value is wanted: once a reader, but a movement passes on what its own readers want."""
+    """How often a value is wanted: once a reader, but a movement passes on what its own readers want, and so does the term of a
+    sum."""
     uses = dict.fromkeys(nodes, 0)
     for n in reversed(nodes):
         times = 1
-        if n.op.kind == "movement" and n not in materialized:
+        if (n.op.kind == "movement" or is_fused_term(n)) and n not in materialized:
             times = max(1, uses[n])
             if n.op.name == "broadcast" and n.inputs[0].size != n.size:
                 times = max(times, SPREAD)

@@ -16,13 +16,14 @@ There are no movement ops here: reshape, transpose, broadcast and slice have bec
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.ir.instruction import Ins
 from hologram.ir.op import Op
 from hologram.ir.symbolic import Int, var
+from hologram.primitives.scalar.elementwise import PRODUCTS, fused_mul
 
 KERNEL_OPS = ("load", "const", "index", "inside", "scan")
 
@@ -137,10 +138,34 @@ class Kernel:
 
 def float16_factors(v: Value) -> tuple[Ins, Ins] | None:
     """The 16-bit floats of one type whose product ``v`` is, each of them made float32; None for any other value."""
-    if not isinstance(v, Ins) or v.opname != "mul" or v.dtype is not dtypes.float32:
+    if not isinstance(v, Ins) or v.op not in PRODUCTS or v.dtype is not dtypes.float32:
         return None
     x, y = (f.args[0] if isinstance(f, Ins) and f.opname == "cast" else f for f in v.args)
     return (x, y) if x.dtype is y.dtype and x.dtype.is_16bit_float else None
+
+
+def is_fused_product(v: Value) -> TypeGuard[Ins]:
+    """Whether a value is a product that a sum takes before it is rounded."""
+    return isinstance(v, Ins) and v.op is fused_mul
+
+
+def summed_terms(kernel: Kernel, opname: str) -> frozenset[Ins]:
+    """The instructions ``opname`` that sums, and nothing else, read: a backend may compute them with the sum."""
+    summed: set[Ins] = set()
+    others: set[object] = set()
+    for s in kernel.walk():
+        if isinstance(s, Accumulate):
+            (first, *rest) = s.args
+            if isinstance(first, Ins) and first.opname == opname and s.acc.op.name == "reduce_sum":
+                summed.add(first)
+            else:
+                others.add(first)
+            others.update(rest)
+        elif isinstance(s, Ins):
+            others.update(s.args)
+        elif isinstance(s, Store):
+            others.update((s.value, s.mask))
+    return frozenset(summed - others)
 
 
 def integers_of(kernel: Kernel) -> list[Int]:

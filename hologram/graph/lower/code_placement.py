@@ -6,7 +6,7 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.graph.fusion.groups import Group
-from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Store, Value, integers_of
+from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Store, Value, integers_of, is_fused_product
 from hologram.graph.lower.lowered import Lowered, in_place_pairs
 from hologram.graph.lower.masked_ranges import narrow_range
 from hologram.graph.lower.prefetch import prefetch_down, prefetch_next_row
@@ -112,7 +112,7 @@ class CodePlacement:
         if any(isinstance(v, Acc) and v.stage > 1 for v in self.order):
             return set()
         users = [a for v in self.order if isinstance(v, Ins) and v in self.of_row for a in v.args]
-        users += [a for args in self.values.accumulates.values() for a in args]
+        users += [f for args in self.values.accumulates.values() for a in args for f in (a.args if is_fused_product(a) else (a,))]
         inner = [v for v in dict.fromkeys(users) if isinstance(v, Ins) and v.level == self.element_level and v not in self.of_row]
         shared = [v for v in inner if not is_guard(v)]
         nbytes = sum(v.dtype.itemsize for v in shared) * self.nest.scratch_size

@@ -113,9 +113,12 @@ neg = _define("neg", 1, np.negative, "iuf", _NEG, _NEG_C, algebra=_algebra("invo
 abs_ = _define("abs", 1, np.abs, "iuf", _ABS, _ABS_C, algebra=_algebra("idempotent"))
 sqrt = _define("sqrt", 1, np.sqrt, "f", {"f": _intrinsic("sqrt", 1, "{fl}")}, "sqrt{f}({0})", cost=6, tests={"low": 0.0})
 copysign = _define("copysign", 2, np.copysign, "f", {"f": _intrinsic("copysign", 2)}, "copysign{f}({0}, {1})")
-# a*b + c, rounded once where the machine can, twice elsewhere; never made from a user's own ops in exact mode
+# a*b + c, rounded once where the machine can, twice elsewhere; made of a user's own ops by hologram.graph.multiply_add, never in exact mode
 _MAD = {"f": _intrinsic("fmuladd", 3, "{fl}")}
 mad = _define("mad", 3, lambda a, b, c: a * b + c, "f", _MAD, "fma{f}({0}, {1}, {2})", exact=False, tests={"guard": "positive"})
+# a*b as the term of a sum, which adds it with one rounding where the machine can; made by hologram.graph.multiply_add alone
+fused_mul = _define("fused_mul", 2, np.multiply, "f", {"f": _MUL["f"]}, _MUL_C["f"], algebra=_algebra("commutative"))
+PRODUCTS = (mul, fused_mul)
 
 
 def _extreme(f: Any, sign: Any) -> Any:

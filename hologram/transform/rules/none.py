@@ -8,7 +8,7 @@ from hologram.transform.rules.rules import attach
 _ZERO = {
     "it is constant between its steps": ("floor", "ceil", "trunc", "round", "heaviside", "floordiv", "unit_scale", "nextafter"),
     "it reads bits": ("bitcast", "pair_dot", "sort_key", "sort_value", "sort_keys", "order_keys"),
-    "it is made while kernels are": ("digit_counts", "digit_move", "run_sums", "scatter_runs"),
+    "it is made while kernels are": ("digit_counts", "digit_move", "run_sums", "scatter_runs", "fused_mul"),
     "it stops derivatives": ("stop",),
     "it has no inputs": ("input", "const", "leaf", "iota", "example"),
     "its result is no real number": (

@@ -1,13 +1,9 @@
-"""What the walk asks of a kernel before it writes it: which buffers its statements touch, and which products are fused with sums."""
+"""What the walk asks of a kernel before it writes it: which buffers its statements touch."""
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Any
-
-from hologram.graph.kernel.ir import Accumulate, Buffer, Kernel, Loop, Stmt, Store
+from hologram.graph.kernel.ir import Buffer, Loop, Stmt, Store
 from hologram.ir.instruction import Ins
-from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Int
 
 
@@ -40,27 +36,3 @@ def in_place(body: list[Stmt]) -> set[Buffer]:
         elif isinstance(s, Store):
             writes.setdefault(s.buffer, set()).add(s.index)
     return {b for o, w in writes.items() for i, r in reads.items() if r == w and i.dtype.bits == o.dtype.bits for b in (o, i)}
-
-
-def fusible(kernel: Kernel) -> dict[Any, Ins]:
-    """Sums and accumulations that take a product made for them alone, beside them: what they take."""
-    everything = list(kernel.walk())
-    uses: Counter[Any] = Counter()
-    for s in everything:
-        if isinstance(s, (Ins, Accumulate)):
-            uses.update(s.args)
-        elif isinstance(s, Store):
-            uses.update(v for v in (s.value, s.mask) if v is not None)
-    add, mul = TABLE["add"], TABLE["mul"]
-    found: dict[Any, Ins] = {}
-    for body in [kernel.body, *(s.body for s in everything if isinstance(s, Loop))]:
-        here = set(x for x in body if isinstance(x, Ins))
-        for s in body:
-            summed = s.op is add if isinstance(s, Ins) else isinstance(s, Accumulate) and s.acc.op.monoid is add and s.acc.op.kind == "reduce"
-            if not summed:
-                continue
-            for x in s.args:  # type: ignore[union-attr]
-                if x in here and x.op is mul and x.dtype.is_float and uses[x] == 1:
-                    found[s] = x
-                    break
-    return found

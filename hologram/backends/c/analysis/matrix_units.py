@@ -12,6 +12,7 @@ from hologram.backends.c.analysis.gemm import ITEMS, Product, Side
 from hologram.backends.c.analysis.tiles import Nest, Tiles, nests_of, register_scratch_of
 from hologram.graph.kernel.ir import Accumulate, Kernel, Loop, float16_factors
 from hologram.ir.op import TABLE
+from hologram.primitives.scalar.elementwise import PRODUCTS
 
 ROWS, COLUMNS = 16, 8  # of an instruction
 WARPS = ITEMS // 32
@@ -32,7 +33,9 @@ def on_matrix_units(p: Product, tf32: bool, shares: tuple[int, int] | None = Non
     if len(accumulates) != 1 or len(p.core) != 1 or len(rows) != 1 or len(columns) != 1 or shares is None:
         return None
     (sum_of,), row = accumulates[0].args, accumulates[0].acc.op
-    if sum_of is not p.core[0] or p.core[0].op is not TABLE["mul"] or row.monoid is not TABLE["add"] or set(p.core[0].args) != {rows[0], columns[0]}:
+    if sum_of is not p.core[0] or p.core[0].op not in PRODUCTS or row.monoid is not TABLE["add"]:
+        return None
+    if set(p.core[0].args) != {rows[0], columns[0]}:
         return None
     factors = [rows[0], columns[0]]
     narrow = float16_factors(p.core[0])

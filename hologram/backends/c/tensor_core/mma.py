@@ -80,7 +80,7 @@ class MmaNestWriter(ByWarps, ElementWriter):
         out: set[Ins] = set()
         for s in reversed(self.p.order):
             used = users.get(s, [])
-            is_plain = s.dtype is dtypes.float32 and s.opname in ("exp", "mul", "add", "sub", "neg", "select")
+            is_plain = s.dtype is dtypes.float32 and s.opname in ("exp", "mul", "fused_mul", "add", "sub", "mad", "neg", "select")
             if is_plain and s not in other and (used or s in summed) and all(u is not None and (u in out or _rounds(u)) for u in used):
                 out.add(s)
         return out

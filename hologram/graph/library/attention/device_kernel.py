@@ -230,8 +230,8 @@ class _Attention(TileKernel):
         self.keep_weight(columns, weight)
         total = self._reduced(columns, "reduce_sum", weight)
         rows.body.append(columns)
-        earlier = apply(rows.body, "mul", load(rows.body, self.sums, self.r), load(rows.body, self.scales, self.r))
-        rows.body.append(Store(self.sums, self.r, apply(rows.body, "add", earlier, total)))
+        total = apply(rows.body, "mad", load(rows.body, self.sums, self.r), load(rows.body, self.scales, self.r), total)
+        rows.body.append(Store(self.sums, self.r, total))
 
     def _reduced(self, loop: Loop, op: str, value: Value) -> Value:
         acc = Acc(TABLE[op], self.dtype, self.dtype)
@@ -243,8 +243,8 @@ class _Attention(TileKernel):
         rows, columns = self.by_elements(body, self.width)
         scale = load(rows.body, self.scales, self.r)
         more = self.sums_of(columns, self.values)
-        earlier = apply(columns.body, "mul", load(columns.body, self.outs, self._out()), scale)
-        columns.body.append(Store(self.outs, self._out(), apply(columns.body, "add", earlier, more)))
+        total = apply(columns.body, "mad", load(columns.body, self.outs, self._out()), scale, more)
+        columns.body.append(Store(self.outs, self._out(), total))
         rows.body.append(columns)
 
     def _divide(self, body: list[Stmt]) -> None:

@@ -183,7 +183,7 @@ class _Attention(ScoreKernel):
         total = self._exponentials(body, top)
         if several:
             scale = apply(body, "exp", apply(body, "sub", old, top))
-            total = apply(body, "add", apply(body, "mul", load(body, self.sums, r), scale), total)
+            total = apply(body, "mad", load(body, self.sums, r), scale, total)
             body += [Store(self.tops, r, top), Store(self.scales, r, scale)]
         body.append(Store(self.sums, r, total))
 
@@ -229,8 +229,8 @@ class _Attention(ScoreKernel):
             element_index = (at + i) * self.width + d
             total: Value = acc
             if self.blocks > 1:
-                earlier = apply(across.body, "mul", load(across.body, self.outs, element_index), load(across.body, self.scales, at + i))
-                total = apply(across.body, "add", earlier, acc)
+                earlier = load(across.body, self.outs, element_index)
+                total = apply(across.body, "mad", earlier, load(across.body, self.scales, at + i), acc)
             across.body.append(Store(self.outs, element_index, total))
 
     def _divide(self, body: list[Stmt]) -> None:

@@ -71,7 +71,7 @@ class ScoreKernel:
         """One more sum of products in a loop."""
         acc = Acc(TABLE["reduce_sum"], self.dtype, self.dtype)
         loop.accs.append(acc)
-        loop.body.append(Accumulate(acc, (apply(loop.body, "mul", x, y),)))
+        loop.body.append(Accumulate(acc, (apply(loop.body, "fused_mul", x, y),)))
 
     def lowest(self, body: list[Stmt]) -> Ins:
         """The least finite number, from which maxima start: the exponential of -inf is 0 even where there is nothing else, and so is the sum."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.dtypes import DType
+from hologram.graph.multiply_add import product_of
 from hologram.graph.rewrite.rewriter import Rewriter, Rule
 from hologram.graph.rewrite.rule import rule_fn
 from hologram.ir.node import Node, const_value
@@ -49,8 +50,11 @@ def _commuted(b: Rewriter, dtype: DType) -> list[Node]:
 
 @rule_fn(("@commutative",), "commute", "x o y = y o x", "exact", examples=_commuted)
 def commute(node: Node, b: Rewriter) -> Node | None:
-    """Operands in the order of their structure. Equal ranks (two leaves, or hashes that collide) take the order that is there already."""
+    """Operands in the order of their structure. Equal ranks (two leaves, or hashes that collide) take the order that is there already. A sum of two
+    products keeps the written order, which decides which of them is fused with it: inputs rank by their numbers, of which no result may depend."""
     x, y = node.inputs
+    if node.op.name == "add" and product_of(x) is not None and product_of(y) is not None:
+        return None
     if b.rank[x] > b.rank[y]:
         return b.make(node.op.name, y, x)
     if b.rank[x] == b.rank[y] and x is not y:

@@ -1,0 +1,122 @@
+"""Fused multiply-adds: which products are rounded together with the sum that reads them.
+
+The rule reads the graph alone. So it does not depend on how values are grouped into kernels, on loops, vectors, threads or the target, and no backend
+fuses anything by itself:
+
+- A sum or difference of float32 or float64 takes an operand that is a product, the first where both are. It becomes ``mad``.
+- A ``reduce_sum`` takes the products that it sums. They become ``fused_mul``: each is added to what its accumulator holds with one rounding. Where
+  partial sums combine, they are added.
+
+A product may be moved (not broadcast), and negated, on its way to the sum. Nothing else is fused: no product of narrow floats, which is rounded to
+its type, none that is cast on the way, no scan and no scatter.
+
+How often a product is read plays no part: readers that are no sums get it rounded. So a value depends on the expression that it stands for, not on
+what else a program computes, and a program gives the bits of its parts evaluated one by one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hologram import dtypes
+from hologram.ir.graph import Graph
+from hologram.ir.node import Builder, Node, const_value
+from hologram.ir.op import TABLE
+
+_TYPES = (dtypes.float32, dtypes.float64)
+_MOVES = ("reshape", "transpose", "slice")  # through which a sum sees a product
+
+
+class Product(NamedTuple):
+    """A ``mul`` node, what moves it, the outermost first, and whether it is negated on the way."""
+
+    node: Node
+    moves: tuple[Node, ...]
+    negated: bool
+
+
+def product_of(x: Node, padded: bool = False) -> Product | None:
+    """The product whose elements ``x`` has, and perhaps the neutral element of sums besides where it may be ``padded``; None where ``x`` is anything
+    else."""
+    if x.dtype not in _TYPES:
+        return None
+    moves, negated = [], False
+    while x.op.name in _MOVES or x.op.name == "neg" or (padded and _pads_with_nothing(x)):
+        if x.op.name == "neg":
+            negated = not negated
+        else:
+            moves.append(x)
+        x = x.inputs[0]
+    return Product(x, tuple(moves), negated) if x.op.name == "mul" else None
+
+
+def _pads_with_nothing(x: Node) -> bool:
+    if x.op.name != "pad" or x.inputs[1].op.name != "const":
+        return False
+    fill = const_value(x.inputs[1])
+    return bool(fill == 0 and np.signbit(fill))
+
+
+def fuse_products(graph: Graph) -> Graph:
+    """``graph`` with the products that sums take written as ``mad`` and ``fused_mul``."""
+    b = Builder()
+    made: dict[Node, Node] = {}
+    for node in graph.nodes():
+        made[node] = _fused_sum(b, node, made) or _fused_reduction(b, node, made) or b.like(node, tuple(made[x] for x in node.inputs))
+    return graph.mapped(made)
+
+
+def _fused_sum(b: Builder, node: Node, made: dict[Node, Node]) -> Node | None:
+    """A sum or difference of two operands as ``mad``; None where it takes no product. The difference of a product and itself stays 0."""
+    if node.op.name not in ("add", "sub") or node.inputs[0] is node.inputs[1]:
+        return None
+    for k in (0, 1):
+        product, other = product_of(node.inputs[k]), made[node.inputs[1 - k]]
+        if product is None or node.inputs[k].shape != node.shape:
+            continue
+        if node.op.name == "sub" and k == 0:
+            other = _negated(b, other)
+        elif node.op.name == "sub":
+            product = product._replace(negated=not product.negated)
+        return b(TABLE["mad"], (*_factors(b, product, made), other))
+    return None
+
+
+def _fused_reduction(b: Builder, node: Node, made: dict[Node, Node]) -> Node | None:
+    """A sum of products over ``fused_mul``; None for any other node. What fills a product up is one as well: of 0 and -0, which adds nothing."""
+    product = product_of(node.inputs[0], padded=True) if node.op.name == "reduce_sum" else None
+    if product is None:
+        return None
+    first = next((i for i, move in enumerate(product.moves) if move.op.name == "pad"), len(product.moves))
+    terms = b(TABLE["fused_mul"], _factors(b, product._replace(moves=product.moves[first:]), made))
+    for move in reversed(product.moves[:first]):
+        terms = b(move.op, (terms,), move.attrs)
+    return b(node.op, (terms,), node.attrs)
+
+
+def _factors(b: Builder, product: Product, made: dict[Node, Node]) -> tuple[Node, ...]:
+    """The factors of a product where its moves take them; one of them negated, a constant if there is one, where the product is."""
+    factors = [made[f] for f in product.node.inputs]
+    if product.negated:
+        k = int(factors[0].op.name != "const" and factors[1].op.name == "const")
+        factors[k] = _negated(b, factors[k])
+    return tuple([_moved(b, f, product, zero) for f, zero in zip(factors, (0.0, -0.0), strict=True)])
+
+
+def _negated(b: Builder, x: Node) -> Node:
+    return b.const(-const_value(x), x.dtype) if x.op.name == "const" else b(TABLE["neg"], (x,))
+
+
+def _moved(b: Builder, factor: Node, product: Product, zero: float) -> Node:
+    """A factor where the moves of its product take it, filled up with ``zero``; a scalar factor of an array is one for all elements."""
+    is_padded = any(move.op.name == "pad" for move in product.moves)
+    if not factor.shape and product.node.shape:
+        if not is_padded:
+            return factor
+        factor = b.fit(factor, product.node.shape)
+    for move in reversed(product.moves):
+        fill = (b.const(zero, factor.dtype),) if move.op.name == "pad" else ()
+        factor = b(move.op, (factor, *fill), move.attrs)
+    return factor
