@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hologram.control.tracing import STATIC_ONLY
 from hologram.errors import ArgumentError, IndexOutOfRange, ShapeError
 from hologram.ir.symbolic import is_static
 from hologram.support.user_lines import located
@@ -33,7 +32,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     axes = [_axis(x, axis) for x in arrays]
     for x, a in zip(arrays, axes, strict=True):
         if not is_static(x.shape[a]):
-            raise located(ShapeError(f"associative_scan: axis {a} of {list(x.shape)} has a symbolic extent: {STATIC_ONLY}"))
+            raise located(ShapeError(f"associative_scan: axis {a} of {list(x.shape)} has a symbolic extent: leave the axis out of jit's dynamic"))
     extents = {x.shape[a] for x, a in zip(arrays, axes, strict=True)}
     if len(extents) > 1:
         raise located(ShapeError(f"associative_scan: extents {sorted(extents)} along the axis differ"))

@@ -13,14 +13,16 @@ from hologram import dtypes
 from hologram.control.tracing import Operands, Traced, Type, as_node, close_bodies, emit, same_structure, settle
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.ir.symbolic import Expr, Int
 from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.call.jit import jit_is_disabled
 from hologram.trace.checks import as_function
 from hologram.trace.operators import SCALARS, node_as, wrap
+from hologram.trace.recorder import assume, plain
 from hologram.trace.tensor import namespace
 
-_INTEGERS = (int, np.integer)
+_INTEGERS = (int, np.integer, Expr)
 
 
 def scan(
@@ -41,7 +43,7 @@ def scan(
     carry, sequence = Operands(init, "scan", "init"), Operands(xs, "scan", "xs")
     steps = _length(sequence, length)
     if jit_is_disabled():
-        return _scan_in_python(f, init, xs, steps, reverse)
+        return _scan_in_python(f, init, xs, steps, reverse)  # type: ignore[arg-type]  # no trace, no symbols
     elements = [Type(t.shape[1:], t.dtype, t.weak) for t in sequence.types]
     count = len(carry.nodes)
 
@@ -114,16 +116,23 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
     as_function(body_fun, "fori_loop")
     hnp = namespace()
     if isinstance(lower, _INTEGERS) and isinstance(upper, _INTEGERS):
-        count = max(0, int(upper) - int(lower))
+        count: Int = _steps(lower, upper)
 
         def step(carry: Any, _: Any) -> tuple[Any, None]:
             i, value = carry
             return (i + 1, body_fun(i, value)), None
 
-        return scan(step, (hnp.asarray(lower, dtype=_counter(lower, upper).np), init_val), None, count)[0][1]
+        return scan(step, (hnp.asarray(lower, dtype=_counter(lower, upper).np), init_val), None, count)[0][1]  # type: ignore[arg-type]
     kind = _counter(lower, upper).np
     start = (hnp.asarray(lower, dtype=kind), hnp.asarray(upper, dtype=kind), init_val)
     return while_loop(lambda c: c[0] < c[1], lambda c: (c[0] + 1, c[1], body_fun(c[0], c[2])), start)[2]
+
+
+def _steps(lower: Any, upper: Any) -> Int:
+    """How many steps there are."""
+    first, last = (plain(n) if isinstance(n, Expr) else int(n) for n in (lower, upper))
+    count: Int = last - first
+    return max(0, count) if isinstance(count, int) else count
 
 
 def _counter(lower: Any, upper: Any) -> DType:
@@ -137,16 +146,18 @@ def _counter(lower: Any, upper: Any) -> DType:
     return functools.reduce(dtypes.promote, strong) if strong else dtypes.default_int
 
 
-def _length(sequence: Operands, length: int | None) -> int:
+def _length(sequence: Operands, length: Any) -> Int:
     """The number of steps. Raises ArgumentError or ShapeError where the sequences and ``length`` do not agree on one."""
-    found: dict[int, str] = {}
+    found: dict[Int, str] = {}
     for t, path in zip(sequence.types, sequence.paths, strict=True):
         if not t.shape:
             raise located(ShapeError(f"scan: {path} is a scalar, which has no axis to step along"))
-        found.setdefault(int(t.shape[0]), path)
+        found.setdefault(t.shape[0], path)
+    length = plain(length)
     if length is not None:
-        if not isinstance(length, int) or length < 0:
+        if not isinstance(length, (int, Expr)) or (isinstance(length, int) and length < 0):
             raise located(ArgumentError(f"scan: length is an integer from 0 up, not {length!r}"))
+        assume(length)
         found.setdefault(length, "length")
     if len(found) > 1:
         (a, at), (b, to) = list(found.items())[:2]

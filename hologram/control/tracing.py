@@ -12,7 +12,7 @@ from hologram.ir.graph import Body, close
 from hologram.ir.leaves import const, input_, leaf
 from hologram.ir.node import Node
 from hologram.ir.op import Op, Shape
-from hologram.ir.symbolic import is_static, symbols_of
+from hologram.ir.symbolic import symbols_of
 from hologram.ir.traversal import topological
 from hologram.primitives.control import project
 from hologram.support.user_lines import located
@@ -36,9 +36,6 @@ class Type:
         return f"{self.dtype}{list(self.shape)}"
 
 
-STATIC_ONLY = "control flow takes static shapes; leave the axis out of jit's dynamic, and each of its sizes gets a program of its own"
-
-
 class Operands:
     """The leaves of a pytree as nodes of this thread's recorder, with their types."""
 
@@ -51,8 +48,6 @@ class Operands:
         self.types: list[Type] = []
         for x, path in zip(leaves, self.paths, strict=True):
             node, weak = as_node(x, f"{what}: {path}")
-            if not all(map(is_static, node.shape)):
-                raise located(ShapeError(f"{what}: {path} has the symbolic shape {list(node.shape)}: {STATIC_ONLY}"))
             self.nodes.append(node)
             self.types.append(Type(node.shape, node.dtype, weak))
 
@@ -94,27 +89,23 @@ class Recorded:
         return self.arguments[-1]
 
     def captured(self) -> list[Node]:
-        """What the graph reads from around it: nodes of enclosing traces, realised values, and what is made of symbolic extents without its
-        arguments. Raises ShapeError for what is made of both."""
+        """What the graph reads from around it: nodes of enclosing traces, realised values, and what is made, without its arguments, of symbolic
+        extents that no other value brings along."""
         own = self.trace.lines
         outside = lambda n: n not in own or n.op is leaf  # noqa: E731
         nodes = topological(self.nodes, stop=outside)
-        sized = self._sized([n for n in nodes if not outside(n)])
+        sized = self._sized([n for n in nodes if not outside(n)], symbols_of([x.shape for x in (*self.arguments, *filter(outside, nodes))]))
         if sized:
             nodes = topological(self.nodes, stop=lambda n: outside(n) or n in sized)
         return [n for n in nodes if (outside(n) and n.op is not const) or n in sized]
 
-    def _sized(self, nodes: Iterable[Node]) -> set[Node]:
-        """Those of ``nodes``, all recorded here, that are made of symbolic extents."""
+    def _sized(self, nodes: Iterable[Node], bound: set[str]) -> set[Node]:
+        """Those of ``nodes``, all recorded here, that are made without arguments of symbols that are not ``bound``."""
         varying, sized = set(self.arguments), set[Node]()
         for n in nodes:
-            symbols = symbols_of((n.shape, n.attrs, [x.shape for x in n.inputs]))
-            if n in varying or any(x in varying for x in n.inputs):
+            if n.op is input_ or n in varying or any(x in varying for x in n.inputs):
                 varying.add(n)
-                if symbols:
-                    what = "an argument" if n.op is input_ else n.op.name
-                    raise located(ShapeError(f"{self.trace.name}: {what} depends on the symbolic extent {min(symbols)}: {STATIC_ONLY}"))
-            elif symbols or any(x in sized for x in n.inputs):
+            elif not symbols_of((n.shape, n.attrs)) <= bound or any(x in sized for x in n.inputs):
                 sized.add(n)
         return sized
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hologram.errors import ShapeError
-from hologram.graph.lower.control_step import ControlStep
+from hologram.graph.lower.control_step import Allocation, ControlStep
 from hologram.graph.lower.host_step import HostStep
 from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.steps import Step, host_steps_of, kernels_of
 from hologram.graph.memory import arena
+from hologram.graph.memory.symbolic_arena import SymbolicAllocation, SymbolicLifetime
 from hologram.graph.memory.verify import verify_allocation
 from hologram.graph.ownership import Copy, Ownership
 from hologram.ir.node import Node
@@ -75,6 +76,10 @@ class ExecutionPlan:
         """The same where each result has the memory of an argument that may give it up: without the copies that this saves."""
         return self._cost(donated=True)
 
+    def cost_at(self, values: Mapping[str, int]) -> float:
+        """The same for values of the symbols."""
+        return sum(_kernel_cost(s, values) if isinstance(s, Lowered) else s.cost for s in self.steps if not self._is_left_out(s, donated=False))
+
     def _cost(self, donated: bool) -> float:
         return sum(_kernel_cost(s) if isinstance(s, Lowered) else s.cost for s in self.steps if not self._is_left_out(s, donated))
 
@@ -101,7 +106,7 @@ class ExecutionPlan:
         last: dict[Node | ControlStep, int] = {}
         sources: dict[Node | ControlStep, tuple[Node, ...]] = {}
         for k, low in enumerate(self.steps):
-            if isinstance(low, ControlStep) and low.nbytes:
+            if isinstance(low, ControlStep) and low.nbytes != 0:
                 first[low] = last[low] = k
             for n in map(self.buffer, low.bindings):
                 if n not in self.slot_of:
@@ -126,14 +131,21 @@ class ExecutionPlan:
         number = {n: i for i, (n, *_) in enumerate(self.temporaries)}
         lifetimes = []
         for n, first, last, sources in self.temporaries:
-            nbytes = n.nbytes if isinstance(n, ControlStep) else _concrete(n.size, values) * n.dtype.itemsize
+            nbytes = _concrete(n.nbytes, values) if isinstance(n, ControlStep) else _concrete(n.size, values) * n.dtype.itemsize
             lifetimes.append(arena.Lifetime(number[n], nbytes, first, last, tuple(number[h] for h in sources if h in number)))
         found = arena.allocate(lifetimes)
         if settings.verify:
             verify_allocation(lifetimes, found)
         return found
 
-    def offset(self, node: Node | ControlStep, allocation: arena.ArenaAllocation | None) -> Int:
+    def allocate_inside(self) -> Allocation:
+        """Addresses of the intermediates of a body: expressions, where sizes are symbolic."""
+        sizes = [n.nbytes if isinstance(n, ControlStep) else n.size * n.dtype.itemsize for n, *_ in self.temporaries]
+        if all(map(is_static, sizes)):
+            return self.allocate({})
+        return SymbolicAllocation([SymbolicLifetime(b, first, last) for b, (_, first, last, _) in zip(sizes, self.temporaries, strict=True)])
+
+    def offset(self, node: Node | ControlStep, allocation: Allocation | None) -> Int:
         """The arena offset of an intermediate: a number, or the symbol that will hold it."""
         buffer = self.buffer(node) if isinstance(node, Node) else node
         i = next(i for i, (n, *_) in enumerate(self.temporaries) if n is buffer)
@@ -146,9 +158,11 @@ def _described(step: Lowered | ControlStep | HostStep) -> str:
     return f"{what}; binds {', '.join(f'{n.dtype}{list(n.shape)}' for n in step.bindings)}"
 
 
-def _kernel_cost(low: Lowered) -> float:
-    iterations = low.kernel.iterations
-    return iterations * low.kernel.cost if isinstance(iterations, int) else UNKNOWN_NS
+def _kernel_cost(low: Lowered, values: Mapping[str, int] | None = None) -> float:
+    iterations, work = low.kernel.iterations, low.kernel.work
+    if isinstance(iterations, int):
+        return iterations * low.kernel.cost
+    return _concrete(work, values) / 1000 if values is not None and not isinstance(work, int) else UNKNOWN_NS
 
 
 def _concrete(x: Int, values: Mapping[str, int]) -> int:

@@ -21,7 +21,7 @@ from hologram.errors import CompileError
 from hologram.graph.lower.control_step import MIN_NAMED_BYTES
 from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.steps import LoweredGraph, Step
-from hologram.ir.node import Node, nbytes
+from hologram.ir.node import Node, estimated_bytes
 
 
 class Copy(NamedTuple):
@@ -73,7 +73,7 @@ class Ownership:
             for result, operand in step.shared():
                 why = "it is an argument, which is not donated" if operand in self._inputs else self._why_not(k, result, operand)
                 if why:
-                    if isinstance(step, Lowered) or nbytes(operand) >= MIN_NAMED_BYTES:
+                    if isinstance(step, Lowered) or estimated_bytes(operand) >= MIN_NAMED_BYTES:
                         self.copies.append(Copy(k, operand, why))
                 else:
                     self._unite(self.buffer(operand), result)

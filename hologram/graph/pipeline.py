@@ -59,7 +59,7 @@ from hologram.settings import settings
 
 
 def _verify(graph: Graph, when: str) -> None:
-    verify_graph(graph, when)
+    verify_graph(graph, when, around=None)
 
 
 def _arguments(graph: Graph, context: Context) -> Graph:
@@ -233,7 +233,7 @@ def _plan(program: Initialized[LoweredGraph] | Initialized[Ownership], context: 
 
 def _verify_parts(program: Initialized[Graph], when: str) -> None:
     for graph in program.parts:
-        verify_graph(graph, when)
+        verify_graph(graph, when, around=None)
 
 
 def _verify_kernels(program: Initialized[LoweredGraph], when: str) -> None:

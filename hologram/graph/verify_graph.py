@@ -5,7 +5,7 @@ With ``settings.verify`` the compiler calls it on what it is given and on what e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 from hologram.errors import CompileError
@@ -17,21 +17,22 @@ from hologram.ir.symbolic import substitute, symbols_of
 from hologram.primitives.control import project, result_types, scan
 
 
-def verify_graph(graph: Graph, when: str = "", interned: bool = True) -> None:
+def verify_graph(graph: Graph, when: str = "", interned: bool = True, around: Set[str] | None = frozenset()) -> None:
     """Raises :class:`CompileError`, naming the node and ``when``, unless ``graph`` is well formed:
 
     - its inputs are the arguments 0, 1, … in order, and it reads no others;
     - a node's op is defined in the op table, or one of those of attention, with the inputs and attributes that the row asks for;
     - its shape and type are those that the op's type rule gives, and a ``project`` node has those of the result that it picks;
     - nodes are ``interned``: no two have one op, inputs and attributes. What is traced may be of several traces, each of which interns its own;
-    - the symbols of shapes and attributes are those of the inputs' shapes, so that a call says what they are;
+    - the symbols of shapes and attributes are those of the inputs' shapes, so that a call says what they are; in a body also those ``around`` it
+      (None: not known, as while a body goes through passes by itself);
     - graphs inside of nodes keep the same.
     """
     for i, x in enumerate(graph.inputs):
         if x.op.name != "input" or x.attrs[0] != i:
             raise CompileError(f"input {i} of the graph is {x!r} {when}".strip())
     inputs = set(graph.inputs)
-    symbols = symbols_of([x.shape for x in graph.inputs])
+    symbols = None if around is None else symbols_of([x.shape for x in graph.inputs]) | around
     seen: dict[Any, Node] = {}
     for node in graph.nodes():
         trouble = _trouble(node)
@@ -39,13 +40,13 @@ def verify_graph(graph: Graph, when: str = "", interned: bool = True) -> None:
             trouble = "is no input of this graph"
         elif interned and seen.setdefault((node.op, node.inputs, node.attrs), node) is not node:
             trouble = "is there twice"
-        elif unknown := sorted(symbols_of((node.shape, node.attrs)) - symbols):
+        elif symbols is not None and (unknown := sorted(symbols_of((node.shape, node.attrs)) - symbols)):
             trouble = f"depends on {', '.join(unknown)}, which no input binds"
         if trouble:
             raise CompileError(f"{node!r} {trouble} {when}".strip())
         if node.op.kind == "control":
             for body in bodies(node):
-                verify_graph(body.graph, f"in the body of {node!r} {when}".strip())
+                verify_graph(body.graph, f"in the body of {node!r} {when}".strip(), around=symbols)
 
 
 def verify_extents(nodes: Iterable[Node], values: Mapping[str, int]) -> None:

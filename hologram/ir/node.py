@@ -19,6 +19,8 @@ from hologram.dtypes import DType, rounded_once
 from hologram.ir.op import TABLE, Op, Shape
 from hologram.ir.symbolic import Int, prod
 
+LARGE_BYTES = 2**40
+
 
 class Node:
     """``op(inputs; attrs)``: treat as immutable. Equality and hash are identity."""
@@ -116,6 +118,17 @@ class Builder:
 def nbytes(node: Node) -> int:
     """Bytes of an array of static shape."""
     return math.prod(node.shape) * node.dtype.itemsize
+
+
+def symbolic_bytes(node: Node) -> Int:
+    """Bytes of an array of any shape."""
+    return prod(node.shape) * node.dtype.itemsize
+
+
+def estimated_bytes(node: Node) -> int:
+    """Bytes of an array, where sizes decide what is done with it: those of symbolic shape count as large."""
+    found = symbolic_bytes(node)
+    return found if isinstance(found, int) else LARGE_BYTES
 
 
 # --- constants -------------------------------------------------------------------------------------------------------

@@ -48,6 +48,9 @@ class Atom:
 
 _atoms: WeakTable[Any, Atom] = WeakTable()
 
+MAX_EXTENT = 2**40  # beyond any extent
+TYPICAL_EXTENT = 256  # that a symbolic extent is taken for where choices depend on it
+
 Monomial: TypeAlias = tuple[Atom, ...]
 
 
@@ -279,6 +282,23 @@ def mod(a: Int, b: Int) -> Int:
             return r - (lo // b) * b
     high = b - 1 if isinstance(b, int) else None
     return _derived("mod", r, b, 0, high)
+
+
+def at_least(n: Int, least: int) -> Int:
+    """1 where ``n``, which is below :data:`MAX_EXTENT`, is at least ``least``, else 0."""
+    low, high = bounds(n)
+    if low is not None and low >= least:
+        return 1
+    if high is not None and high < least:
+        return 0
+    return _derived("floordiv", n + (MAX_EXTENT - least), MAX_EXTENT, 0, 1)
+
+
+def typical(n: Int) -> int:
+    """``n`` where each symbol is :data:`TYPICAL_EXTENT`: for choices that sizes decide."""
+    found = substitute(n, {a.name: TYPICAL_EXTENT for a in atoms(n)})
+    assert isinstance(found, int)
+    return found
 
 
 def recombine(q: Int, n: Int, r: Int) -> Int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,13 +12,13 @@ import numpy as np
 from hologram import numpy as hnp
 from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.ir.node import Node
-from hologram.ir.symbolic import Int, prod
+from hologram.ir.symbolic import Int, is_static, prod
 from hologram.nn.arguments import by_rank, integers, space_format
 from hologram.numpy.arguments import array, cast, floats, reshaped, wrap
 from hologram.primitives.movement import pad
 from hologram.primitives.reductions import argmax, lowest, reduce_max
 from hologram.support.user_lines import located
-from hologram.trace.recorder import constant
+from hologram.trace.recorder import assume, constant
 from hologram.trace.tensor import Tensor
 from hologram.transform.custom import custom_jvp
 from hologram.transform.nodes import apply, sum_over
@@ -37,7 +38,7 @@ Integers = tuple[int, ...]
 class _Window:
     """What slides, over how much: per space axis its extent, the window's size, step and dilation, and the widths of padding."""
 
-    __slots__ = ("space", "sizes", "steps", "dilations", "low", "high")
+    __slots__ = ("what", "space", "sizes", "steps", "dilations", "low", "high")
 
     def __init__(self, what: str, space: Sequence[Int], kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> None:
         rank = len(space)
@@ -47,13 +48,16 @@ class _Window:
         self.dilations = integers(what, "dilation", dilation, rank, 1)
         if any(2 * p > k for p, k in zip(self.low, self.sizes, strict=True)):
             raise located(ArgumentError(f"{what}: padding {list(self.low)} is more than half of the kernel {list(self.sizes)}"))
-        if not all(isinstance(n, int) for n in space):
-            raise located(ShapeError(f"{what}: the space axes of an input are static, not {list(space)}"))
-        self.space: Integers = tuple(space)  # type: ignore[arg-type]
+        if ceil_mode and not all(map(is_static, space)):
+            raise located(ShapeError(f"{what}: with ceil_mode the space axes of an input are static, not {list(space)}"))
+        self.what, self.space = what, tuple(space)
         self.high = tuple(self._high(*t, ceil_mode) for t in zip(self.space, self.spans, self.steps, self.low, strict=True))
         extents = [a + n + b for a, n, b in zip(self.low, self.space, self.high, strict=True)]
-        if any(n < span for n, span in zip(extents, self.spans, strict=True)):
+        if any(isinstance(n, int) and n < span for n, span in zip(extents, self.spans, strict=True)):
             raise located(ShapeError(f"{what}: no window of {list(self.sizes)} elements fits into a padded input of {extents}"))
+
+        for n, span in zip(extents, self.spans, strict=True):
+            assume(n - span)
 
     @property
     def spans(self) -> Integers:
@@ -61,9 +65,9 @@ class _Window:
         return tuple((k - 1) * d + 1 for k, d in zip(self.sizes, self.dilations, strict=True))
 
     @staticmethod
-    def _high(n: int, span: int, step: int, low: int, ceil_mode: bool) -> int:
+    def _high(n: Int, span: int, step: int, low: int, ceil_mode: bool) -> int:
         """Padding behind: as in front, or as much as the last window needs that starts before the padding ends."""
-        if not ceil_mode:
+        if not ceil_mode or not isinstance(n, int):
             return low
         last = -(-(n + 2 * low - span) // step)
         if last * step >= n + low:
@@ -79,8 +83,12 @@ class _Window:
 
     def counts(self, padding: bool) -> Any:
         """How many elements that count every window has; those of the padding do if ``padding``. A number where it is the same for all."""
+        if not any((*self.low, *self.high)):
+            return math.prod(self.sizes)
         out = []
         for n, k, step, low, high in zip(self.space, self.sizes, self.steps, self.low, self.high, strict=True):
+            if not isinstance(n, int):
+                raise located(ShapeError(f"{self.what}: with padding the space axes of an input are static, not {list(self.space)}"))
             start = np.arange(0, low + n + high - k + 1, step) - low
             first, last = (start, n + low) if padding else (np.maximum(start, 0), n)
             out.append(np.minimum(start + k, last) - first)

@@ -13,7 +13,7 @@ from hologram.dtypes import DType
 from hologram.errors import ArgumentError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.op import Shape
-from hologram.ir.symbolic import Int, prod
+from hologram.ir.symbolic import Expr, Int, bounds, prod
 from hologram.numpy.arguments import alike, array, axes_of, axis_of, extent, permuted, reshaped, spread, wrap
 from hologram.numpy.creation import broadcast_common
 from hologram.numpy.indexing.read import take_axis
@@ -25,7 +25,7 @@ from hologram.primitives.movement import pad as pad_row
 from hologram.support.user_lines import located
 from hologram.trace.checks import has_items, integer, items, shape_of
 from hologram.trace.operators import broadcast_node, broadcast_shapes, extent_node
-from hologram.trace.recorder import cast_node, constant, record
+from hologram.trace.recorder import cast_node, constant, plain, record
 from hologram.trace.tensor import Tensor
 
 __all__ = [
@@ -473,11 +473,14 @@ def rot90(x: Any, /, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
     return swapaxes(flip(x, axis=b), a, b) if k == 1 else flip(swapaxes(x, a, b), axis=b)
 
 
-def _rolled(node: Node, shift: int, axis: int) -> Node:
+def _rolled(node: Node, shift: Int, axis: int) -> Node:
     n = node.shape[axis]
     if n == 0:
         return node
-    cut = -shift % n if isinstance(n, int) else (n - shift if shift > 0 else -shift)
+    if isinstance(n, int) and isinstance(shift, int):
+        cut: Int = -shift % n
+    else:
+        cut = n - shift if (bounds(shift)[0] or 0) > 0 else -shift
     if cut == 0:
         return node
     return _joined([sliced(node, axis, cut, n), sliced(node, axis, 0, cut)], axis)
@@ -496,7 +499,12 @@ def _rolled_by(node: Node, shift: Tensor, axis: int) -> Node:
 
 
 def _rolled_along(node: Node, shift: Any, axis: int) -> Node:
-    return _rolled_by(node, shift, axis) if type(shift) is Tensor else _rolled(node, integer(shift, "roll", "a shift"), axis)
+    if type(shift) is Tensor:
+        return _rolled_by(node, shift, axis)
+    low, high = bounds(shift) if isinstance(shift, Expr) else (None, None)
+    if (low is not None and low > 0) or (high is not None and high <= 0):  # a symbolic shift whose sign is known
+        return _rolled(node, plain(shift), axis)
+    return _rolled(node, integer(shift, "roll", "a shift"), axis)
 
 
 def roll(x: Any, /, shift: Any, axis: Any = None) -> Tensor:

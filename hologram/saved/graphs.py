@@ -14,7 +14,7 @@ import hologram.primitives.control as control
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ExportError, ProgramFileError
-from hologram.ir.graph import Graph
+from hologram.ir.graph import Graph, bodies
 from hologram.ir.leaves import input_, leaf
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import MULTI_RESULT, TABLE, Op, Shape
@@ -91,6 +91,8 @@ class GraphWriter:
     def _attributes(self, node: Node) -> list[Any]:
         if not is_saved(node.op):
             raise ExportError(f"export: {node.op.name}: values of this op exist only while a function is traced")
+        if node.op.kind == "control" and _is_symbolic(node):
+            raise ExportError(f"export: {node.op.name}: loops and branches of symbolic shapes are not saved: leave their axes out of dynamic")
         if node.op is custom and self._arguments is not None:
             self._arguments = node.inputs[1:]
         try:
@@ -100,6 +102,12 @@ class GraphWriter:
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def _is_symbolic(node: Node) -> bool:
+    """Whether a loop or branch has symbolic shapes, or as many steps."""
+    inside = [x for b in bodies(node) for x in b.graph.nodes()]
+    return bool(symbols_of((node.attrs, [x.shape for x in node.inputs], [(x.shape, x.attrs) for x in inside])))
 
 
 class GraphReader:

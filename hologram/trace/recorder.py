@@ -132,7 +132,7 @@ def _after_fork() -> None:
 class Trace:
     """Records the ops of one call of a user's function; used as a context manager by the thread that traces."""
 
-    __slots__ = ("assumptions", "builder", "captures", "inputs", "line", "lines", "name", "parent", "token", "__weakref__")
+    __slots__ = ("assumptions", "builder", "captures", "inputs", "line", "lines", "name", "parent", "refused", "token", "__weakref__")
 
     def __init__(self, name: str = "function") -> None:
         self.builder = Builder()
@@ -140,6 +140,7 @@ class Trace:
         self.line: tuple[str, int] | None = None  # of what is recorded next, where a transform knows it
         self.inputs: list[Node] = []
         self.assumptions: list[Expr] = []  # polynomials in symbolic extents that are not negative
+        self.refused: str | None = None  # how a value was asked for that a symbolic extent does not have, if one was
         self.parent: Trace | None = None
         self.captures = False  # whether pending nodes may stand in what is recorded: in bodies of control flow that is itself pending
         self.token = next(_tokens)
@@ -238,11 +239,17 @@ def leaf_node(storage: Any) -> Node:
     return trace.record(leaf, (), attrs) if trace is not None else pending(leaf, (), attrs, aval.shape, aval.dtype)
 
 
-def outermost_token() -> int | None:
-    """What tells the outermost trace of this thread from others; None while recording lazily."""
+def outermost() -> Trace | None:
+    """The outermost trace of this thread; None while recording lazily."""
     trace = current()
     while trace is not None and trace.parent is not None:
         trace = trace.parent
+    return trace
+
+
+def outermost_token() -> int | None:
+    """What tells the outermost trace of this thread from others; None while recording lazily."""
+    trace = outermost()
     return None if trace is None else trace.token
 
 

@@ -15,7 +15,7 @@ from hologram.errors import TracedValueError
 from hologram.ir.symbolic import Expr, Int, bounds, floordiv, mod
 from hologram.support.user_lines import located
 from hologram.trace import hooks
-from hologram.trace.recorder import assume, outermost_token
+from hologram.trace.recorder import assume, outermost, outermost_token
 
 _NUMBERS = (int, float, np.integer, np.floating)
 
@@ -188,4 +188,7 @@ def _ordered(n: Extent, sign: str, other: Any) -> Any:
 
 def _refuse(what: str) -> NoReturn:
     advice = "its extents are symbolic, and one program serves all their sizes; leave an axis out of dynamic to depend on its size"
-    raise located(TracedValueError(f"{what} is not known while tracing: {advice}"))
+    error = located(TracedValueError(f"{what} is not known while tracing: {advice}"))
+    if (trace := outermost()) is not None:
+        trace.refused = str(error)
+    raise error

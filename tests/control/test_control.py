@@ -416,12 +416,6 @@ def test_a_value_of_a_body_cannot_leave_it() -> None:
         hnp.sin(kept[0]).numpy()
 
 
-def test_symbolic_sizes_are_refused() -> None:
-    f = hg.jit(lambda x: hg.scan(lambda c, v: (c + v, None), 0.0, x)[0], dynamic=True)
-    with pytest.raises(errors.ShapeError, match="static shapes"):
-        f(np.ones(5))
-
-
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs a timer that signals")
 @pytest.mark.parametrize("size", [1, 4, 100_000])
 def test_an_endless_loop_can_be_interrupted(size: int) -> None:

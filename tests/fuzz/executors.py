@@ -8,6 +8,7 @@ Which executors run is drawn from the case's seed, each with its own probability
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -393,6 +394,21 @@ def dynamic(run: Run) -> None:
         run.near("dynamic sizes", got)
     else:
         run.bits("dynamic sizes", got)
+
+
+@executor(0.08)
+def other_sizes(run: Run) -> None:
+    """After calls of two other sizes, when axes have turned symbolic by themselves."""
+    f = hg.jit(run.function, precision="exact")
+    for by in (2, 3):
+        others = [np.resize(a, [n * by + by - 1 if n > 1 else n for n in a.shape]).astype(a.dtype) for a in run.given]
+        with contextlib.suppress(HologramError):  # where the program's constants do not fit these sizes
+            f(*others)
+    got = arrays(f(*run.given))
+    if "numpy.einsum" in functions(run.program.steps):
+        run.near("after other sizes", got)
+    else:
+        run.bits("after other sizes", got)
 
 
 @executor(0.06)

@@ -95,7 +95,7 @@ def test_graphs_kernels_and_plans_are_verified(monkeypatch: pytest.MonkeyPatch) 
     """With the setting on, of a program and of the bodies and values computed ahead in it; with it off, nothing is."""
     graphs, kernels, plans = [], [], []
     for module in (verify_graph, pipeline):
-        monkeypatch.setattr(module, "verify_graph", lambda graph, when="", interned=True: graphs.append(when))
+        monkeypatch.setattr(module, "verify_graph", lambda graph, when="", interned=True, around=None: graphs.append(when))
     monkeypatch.setattr(pipeline, "verify_kernel", kernels.append)
     monkeypatch.setattr(execution_plan, "verify_allocation", lambda asked, plan: plans.append(plan))
     w = hg.tensor(np.arange(4096, dtype=np.float32).reshape(64, 64))

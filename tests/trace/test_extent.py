@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.errors import ArgumentError, LeakedTracerError, ShapeError, TracedValueError
+from hologram.errors import ArgumentError, IndexOutOfRange, LeakedTracerError, ShapeError, TracedValueError
 from hologram.graph.kernel.verify_bounds import Ranges
+from tests.support.extent_steps import STEPS
 
 # --- extents as traced functions see them ----------------------------------------------------------------------------
 
@@ -228,20 +229,9 @@ def test_dynamic_of_what_may_be_left_out() -> None:
             hg.jit(f, **options)
 
 
-@pytest.mark.parametrize(
-    "flow",
-    [
-        lambda t: hg.scan(lambda c, r: (c + r, c), t[0], t),
-        lambda t: hg.fori_loop(0, t.shape[0], lambda i, c: c + i, t),
-        lambda t: hg.while_loop(lambda c: hnp.all(c < 10), lambda c: c + 1, t),
-        lambda t: hg.cond(hnp.all(t > 0), lambda c: c + 1, lambda c: c, t),
-        lambda t: hg.switch(1, [lambda c: c + 1, lambda c: c], t),
-        lambda t: hg.associative_scan(lambda p, q: p + q, t),
-    ],
-)
-def test_control_flow_over_symbolic_shapes(flow: Callable[[Any], Any]) -> None:
-    with pytest.raises(ShapeError, match="static shapes; leave the axis out of jit's dynamic.*test_extent.py"):
-        hg.jit(flow, dynamic=True)(X)
+def test_associative_scans_over_symbolic_axes_are_refused() -> None:
+    with pytest.raises(ShapeError, match="symbolic extent: leave the axis out of jit's dynamic.*test_extent.py"):
+        hg.jit(lambda t: hg.associative_scan(lambda p, q: p + q, t), dynamic=True)(X)
 
 
 @pytest.mark.parametrize(
@@ -291,19 +281,6 @@ def test_control_flow_reads_what_sizes_make(flow: Callable[[Any], Any]) -> None:
             np.testing.assert_allclose(got, want, rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "flow",
-    [
-        lambda t: hg.fori_loop(0, 3, lambda i, c: c + (c * hnp.arange(t.shape[0])).sum(), t[0, 0]),
-        lambda t: hg.fori_loop(0, 3, lambda i, c: c + t[i], t[0]),
-        lambda t: hg.vmap(lambda y: hg.fori_loop(0, 3, lambda i, c: c + y, y))(t),
-    ],
-)
-def test_control_flow_over_what_is_as_long_as_an_argument(flow: Callable[[Any], Any]) -> None:
-    with pytest.raises(ShapeError, match="depends on the symbolic extent n0: control flow takes static shapes.*test_extent.py"):
-        hg.jit(flow, dynamic={0: 0})(X)
-
-
 def test_extents_of_bodies_belong_to_the_trace_around_them() -> None:
     def f(t: Any, u: Any) -> Any:
         kept: list[Any] = []
@@ -311,28 +288,6 @@ def test_extents_of_bodies_belong_to_the_trace_around_them() -> None:
         return total + kept[0]
 
     assert float(hg.jit(f, dynamic={1: 0})(1.0, X)) == 21.0
-
-
-STEPS: list[Callable[[Any, Any, Any], Any]] = [
-    lambda x, n, xp: x[n // 2 :],
-    lambda x, n, xp: x[: n - 1],
-    lambda x, n, xp: x[::-1],
-    lambda x, n, xp: x[1:] + x[:-1],
-    lambda x, n, xp: x * n - n // 3,
-    lambda x, n, xp: x[n - 3 :],
-    lambda x, n, xp: x[-2:],
-    lambda x, n, xp: x[::2],
-    lambda x, n, xp: x[n % 3 :],
-    lambda x, n, xp: x[: -(n // 4)],
-    lambda x, n, xp: x.sum() / n + x,
-    lambda x, n, xp: xp.concatenate([x, x[: n // 2]]),
-    lambda x, n, xp: xp.cumsum(x),
-    lambda x, n, xp: xp.reshape(xp.stack([x, x]), (2 * n,)),
-    lambda x, n, xp: x[n - 1] + xp.pad(x, (1, 2)),
-    lambda x, n, xp: x[(n - 4) // 2 :],
-    lambda x, n, xp: x + xp.arange(n),
-    lambda x, n, xp: x[n - 5 : n - 2],
-]
 
 
 @given(st.lists(st.integers(0, len(STEPS) - 1), min_size=1, max_size=4), st.lists(st.integers(2, 40), min_size=3, max_size=6))
@@ -394,3 +349,27 @@ def test_what_is_put_back_where_a_slice_was_read_has_extents_of_every_size(name:
         want = x.copy() if beside else np.zeros_like(x)
         want[where] = values(x[where])
         np.testing.assert_allclose(np.asarray(f(x)), want, rtol=1e-12)
+
+
+def test_updates_at_an_index_that_counts_from_the_end() -> None:
+    """The verifier takes it that the extent is large enough, as the program does."""
+    f = hg.jit(lambda x, rows, values: x.at[rows, -3].set(values), dynamic=True)
+    for n, m in ((5, 7), (9, 4), (6, 3), (7, 2)):
+        x, rows, values = np.zeros((n, m)), np.arange(n, dtype=np.uint64)[::-1].copy(), np.arange(1.0, n + 1)
+        if m < 3:
+            with pytest.raises(IndexOutOfRange):
+                f(x, rows, values)
+            continue
+        want = x.copy()
+        want[rows, -3] = values
+        np.testing.assert_array_equal(f(x, rows, values), want)
+
+
+def test_constant_indices_along_a_symbolic_axis() -> None:
+    f = hg.jit(lambda x: (x[[0, -1, 2]], hnp.take(x, np.array([0, 5, -9]), mode="clip"), x[[-2]]), dynamic=True)
+    for n in (5, 9, 3, 12):
+        x = np.arange(float(n))
+        for got, want in zip(f(x), (x[[0, -1, 2]], np.take(x, [0, 5, max(-9, -n) % n], mode="clip"), x[[-2]]), strict=True):
+            np.testing.assert_array_equal(got, want)
+    with pytest.raises(IndexOutOfRange):
+        f(np.arange(2.0))

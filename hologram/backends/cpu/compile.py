@@ -63,11 +63,16 @@ class CompiledModule:
             "outputs": [(o.kind, o.index) for o in s.outputs],
             "computed": [(n.dtype.name, list(s.result_shape(n))) for n in s.computed] if s.static else [],
             "arena": s.allocate({}).arena_bytes if s.static else 0,
-            "long": s.cost > LONG_NS,
-            "brief": s.donated_cost <= LONG_NS,
+            "long": is_long(s.cost),
+            "brief": not is_long(s.donated_cost),
             "routines": routines,
             "parallel": (PARALLEL | TEAM * (s.cost > TEAM_NS and not routines)) * ("@hg_parallel_for(ptr %ctx" in self.llvm),
         }
+
+
+def is_long(cost: float) -> bool:
+    """Whether a call of so many nanoseconds gives up the GIL."""
+    return cost > LONG_NS
 
 
 Known = dict[str, Any]

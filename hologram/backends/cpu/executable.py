@@ -7,7 +7,7 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.backends.base import BaseExecutable, tell_program
-from hologram.backends.cpu.compile import Source
+from hologram.backends.cpu.compile import Source, is_long
 from hologram.backends.llvm.toolchain import target
 from hologram.backends.native import addresses, calls, storage
 from hologram.graph.compilation import Compilation
@@ -115,6 +115,12 @@ class Executable(BaseExecutable):
                 self._sizes.pop(next(iter(self._sizes)), None)
             found = self._sizes[key] = self._at(values)
         return found
+
+    def is_long_at(self, shapes: Sequence[tuple[int, ...]]) -> bool:
+        """Whether a call with inputs of these shapes is expected to take so long that others should have the GIL."""
+        return self.long and (
+            self.computed is not None or is_long(self.execution_plan.cost_at(bind_symbols(self.execution_plan.inputs, list(shapes))))
+        )
 
     def _at(self, values: dict[str, int]) -> tuple[list[Aval], list[int], int]:
         """What :meth:`at_sizes` gives for values of the symbols."""

@@ -25,6 +25,7 @@ from hologram.errors import OutOfMemory
 from hologram.graph.lower.control_step import Carry, ControlStep
 from hologram.graph.memory.arena import LINE_BYTES
 from hologram.ir.node import Node, nbytes
+from hologram.ir.symbolic import Int
 from hologram.primitives.control import scan, switch
 
 MAX_STEPS_AHEAD = 16  # of a while_loop, begun before their conditions are known
@@ -69,9 +70,10 @@ class _Control(ABC):
         self.types = step.execution_plans[-1].graph.outputs
         self.results = [where(r) if r is not None else self._inside(step.spare[i]) for i, r in enumerate(step.results)]
 
-    def _inside(self, offset: int) -> Where:
-        """A place in the step's workspace."""
+    def _inside(self, offset: Int) -> Where:
+        """A place in the step's workspace, whose sizes are static on devices."""
         slot, base = self.room
+        assert isinstance(offset, int)
         return slot, base + offset
 
     @abstractmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -51,7 +51,7 @@ class Maker:
     def _actions(self, step: Any, values: Mapping[str, int], where: Callable[[Any], Where]) -> list[Any]:
         if isinstance(step, ControlStep):
             kept = carries_in_place(step)
-            plans = zip(step.execution_plans, step.allocations, strict=True)
+            plans = zip(step.execution_plans, cast("list[ArenaAllocation]", step.allocations), strict=True)  # static, as on devices all are
             bodies = [self.block(s, {}, p, changed_in_place(step, kept) if s is step.execution_plans[-1] else None) for s, p in plans]
             return [control(step, bodies, kept, where)]
         if isinstance(step, HostStep):

@@ -176,8 +176,12 @@ class PartialLanes:
         first = [r for m in monoids for r in m.identity(LANES)]
         self.types = [r.type for r in first]
         self.slots = [f.slot(self._stored(t), LANES) for t in self.types]
+
+    def begin(self) -> None:
+        """No page has been seen."""
+        first = [r for m in self.monoids for r in m.identity(LANES)]
         for slot, r in zip(self.slots, first, strict=True):
-            f.do(f"store {self._to_memory(r).typed}, ptr {slot}")
+            self.f.do(f"store {self._to_memory(r).typed}, ptr {slot}")
 
     def take(self, part: list[Reg], number: Reg) -> None:
         """Page ``number`` goes to its lane."""

@@ -198,7 +198,7 @@ class KernelWriter(MemoryWriter):
             self.passed = self.passed + loop.extent
         elif loop.kind == "lanes":
             self._lanes(loop)
-        elif loop.shared > 1:
+        elif loop.shared != 1:
             self._unless_done(loop)
         else:
             self._serial(loop)
@@ -218,7 +218,7 @@ class KernelWriter(MemoryWriter):
     def _unless_done(self, loop: Loop) -> None:
         """A loop whose work chunks share: the first one of them that is run here does it."""
         f, (chunk, first) = self.f, self.chunk
-        place = f.int_op("urem", chunk, Reg(str(loop.shared), "i64", 1))
+        place = f.int_op("urem", chunk, self.integer(loop.shared))
         leads, begins = (f.emit(f"icmp eq i64 {a.text}, {b}") for a, b in ((place, "0"), (chunk, first.text)))
         wanted = f.emit(f"or i1 {leads.text}, {begins.text}", "i1", 1)
         f.only_if(wanted, lambda: self.scoped(lambda: self._serial(loop)))
@@ -347,7 +347,7 @@ class KernelWriter(MemoryWriter):
         f, (buffer, index) = self.f, load.attrs
         self.vars[loop.var], self.vars[lanes.var] = i, t
         of_lane, row = split_linear(index, lanes.var), row_of(load, loop.var)
-        assert of_lane is not None and isinstance(of_lane[0], int) and row is not None
+        assert of_lane is not None and row is not None
         step, offset = row
         self.statement = load
         kind, align = memory_type(buffer.dtype), buffer.dtype.itemsize
@@ -355,7 +355,8 @@ class KernelWriter(MemoryWriter):
         corner = f.emit(f"getelementptr {kind}, ptr {self.pointers[buffer]}, {first.typed}", "ptr", 1)
         rows = []
         for k in range(side):
-            p = f.emit(f"getelementptr {kind}, ptr {corner.text}, i64 {k * of_lane[0]}", "ptr", 1)
+            ahead = self.integer(k * of_lane[0])
+            p = f.emit(f"getelementptr {kind}, ptr {corner.text}, {ahead.typed}", "ptr", 1)
             p = self.checked(p, buffer, first, side * step, offset=k * of_lane[0])
             whole = f.emit(f"load {vector(kind, side * step)}, ptr {p.text}, align {align}", kind, side * step)
             rows.append(whole if step == 1 else every(f, whole, step, offset))
@@ -436,7 +437,10 @@ class KernelWriter(MemoryWriter):
         if not units:
             width = self._reduced_lanes(loop)
             return reduce_lanes(monoids, self._vectors(loop, monoids, start, stop, width))
+        if not isinstance(loop.extent, int):
+            return self._perhaps_paged_lanes(loop, monoids, units, start, stop)
         partial = PartialLanes(self.f, monoids)
+        partial.begin()
 
         def piece(i: Reg, carried: list[Reg]) -> list[Reg]:
             part = self.scoped(lambda: self._paged_lanes(loop, monoids, units[1:], i, self._end(i, units[0], stop)))
@@ -445,6 +449,23 @@ class KernelWriter(MemoryWriter):
 
         self.f.counted(start, stop, units[0], [Reg("0", "i64", 1)], piece)
         return partial.result()
+
+    def _perhaps_paged_lanes(self, loop: Loop, monoids: list[Monoid], units: list[int], start: Reg, stop: Reg) -> list[Reg]:
+        """As :meth:`_paged_lanes` where the extent is known in a call: the result of a single piece is that of the loop."""
+        f, partial = self.f, PartialLanes(self.f, monoids)
+        count = f.emit(f"sub nsw i64 {stop.text}, {start.text}", "i64", 1)
+        several = f.emit(f"icmp sgt i64 {count.text}, {units[0]}", "i1", 1)
+        f.only_if(several, partial.begin)
+
+        def piece(i: Reg, carried: list[Reg]) -> list[Reg]:
+            part = self.scoped(lambda: self._paged_lanes(loop, monoids, units[1:], i, self._end(i, units[0], stop)))
+            f.only_if(several, lambda: partial.take(part, carried[0]))
+            return [f.emit(f"add nsw i64 {carried[0].text}, 1", "i64", 1), *part]
+
+        nothing = [r for m in monoids for r in m.identity(1)]
+        _, *last = f.counted(start, stop, units[0], [Reg("0", "i64", 1), *nothing], piece)
+        once = f.emit(f"zext i1 {several.text} to i64", "i64", 1)
+        return f.counted(Reg("0", "i64", 1), once, 1, last, lambda _, c: partial.result())
 
     def _reduced_lanes(self, loop: Loop) -> int:
         """Lanes of a reduction: in loops of the graph function no more than there are elements, since all others would hold the identity; few where

@@ -31,10 +31,11 @@ class Lane:
 
 
 class Integers:
-    """Index expressions as registers: uniform, or a vector where they depend on the lane."""
+    """Index expressions as registers: uniform, or a vector where they depend on the lane. ``keeps``: what is computed is kept for the rest of the
+    block."""
 
-    def __init__(self, f: FunctionText) -> None:
-        self.f = f
+    def __init__(self, f: FunctionText, keeps: bool = True) -> None:
+        self.f, self.keeps = f, keeps
         self.vars: dict[str, Reg] = {}
         self.exprs: dict[Expr, Reg] = {}
         self.lane: Lane | None = None
@@ -61,7 +62,8 @@ class Integers:
                 term = self.f.int_op("mul", term, Reg(str(c), "i64", 1))
             total = term if total is None else self.f.int_op("add", total, term)
         assert total is not None
-        self.exprs[e] = total
+        if self.keeps:
+            self.exprs[e] = total
         return total
 
     def atom(self, a: Atom) -> Reg:
@@ -104,13 +106,13 @@ class MemoryWriter(Integers):
 
     # --- memory --------------------------------------------------------------------------------------------------------
 
-    def checked(self, p: Reg, buffer: Buffer, first: Reg, count: int = 1, step: int = 1, live: Reg | None = None, offset: int = 0) -> Reg:
+    def checked(self, p: Reg, buffer: Buffer, first: Reg, count: int = 1, step: int = 1, live: Reg | None = None, offset: Int = 0) -> Reg:
         """``p``, the place of the element ``first + offset``. Where indices are checked it is another unless all elements of the access are in the
         buffer: see :meth:`BoundsChecks.guard`."""
         if self.checks is None:
             return p
-        if offset:
-            first = self.f.int_op("add", first, Reg(str(offset), "i64", 1))
+        if offset != 0:
+            first = self.f.int_op("add", first, self.integer(offset))
         return self.checks.guard(p, self.statement, buffer, first, count, step, live)
 
     def address(self, buffer: Any, index: Int) -> tuple[str, Reg, int, Reg]:

@@ -34,9 +34,9 @@ def _is_transposed(load: Ins, down: str, across: str, vector_bytes: int) -> bool
     if load.args or buffer.dtype.kind == "b" or down not in named or any(n.startswith("taken") for n in named):
         return False
     a = split_linear(index, across)
-    if row_of(load, down) is None or a is None or not isinstance(a[0], int):
+    if row_of(load, down) is None or a is None:
         return False
-    return abs(a[0]) > largest_step(vector_bytes // buffer.dtype.itemsize)
+    return not isinstance(a[0], int) or abs(a[0]) > largest_step(vector_bytes // buffer.dtype.itemsize)
 
 
 def row_of(load: Ins, down: str) -> tuple[int, int] | None:

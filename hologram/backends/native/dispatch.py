@@ -24,6 +24,7 @@ from hologram.backends.native.calls import flags
 from hologram.backends.native.code.dispatch import match as code
 from hologram.backends.native.code.object_layout import UnknownLayout, holds_value, slot_offset
 from hologram.backends.native.code.records import PARALLEL
+from hologram.backends.native.code.records import Index as IndexRecord
 from hologram.backends.native.code.records import Output as OutputRecord
 from hologram.backends.native.code.records import Spec as SpecRecord
 from hologram.backends.native.code.scalars import AS_INTEGER, format_of
@@ -39,6 +40,7 @@ if why_not_native() is None:
     from hologram.backends.native.tables import table  # with this module: what a thread is importing at a fork, no child can import any more
 
 MAX_SHARED_LEAVES = 62  # leaves of a call that writes into buffers: a bit of a word each
+MAX_SCANNED = 8  # specialisations that a call tries one after the other
 DEEPEST = 64  # nesting of patterns; native code walks them by recursion
 
 
@@ -315,7 +317,8 @@ def _pack(spec: Spec) -> tuple[Any, tuple[Any, ...]]:
 
 
 class _Dispatcher:
-    """First argument of a native callable. ``specs`` holds a table and what it keeps alive for each specialisation, latest first."""
+    """First argument of a native callable. ``specs`` holds a table and what it keeps alive for each specialisation, latest first; where they are
+    many, an index of them at the end."""
 
     __slots__ = ("specs", "fallback")
 
@@ -335,6 +338,12 @@ def _prepared() -> Any:
     return module()
 
 
+@cache
+def _fingerprint() -> Callable[..., int]:
+    """Native code's fingerprint of a call."""
+    return _prepared().builtin("hg_fingerprint_of", "fingerprint", METH_FASTCALL | METH_KEYWORDS, None, None)
+
+
 _epochs: dict[Any, int] = {}
 
 
@@ -347,13 +356,15 @@ class Dispatch:
     """A callable and its specialisations. ``call`` is a builtin function, or ``fallback`` itself where there are no native calls.
 
     ``call(*args, **kwargs)`` runs the most recently added specialisation that fits, else ``fallback(*args, **kwargs)``. At most ``limit``
-    specialisations are kept: the least recently used go.
+    specialisations are kept: the least recently used eighth goes. More than :data:`MAX_SCANNED` are found by the fingerprint of a call.
     """
 
-    __slots__ = ("call", "limit", "_dispatcher")
+    __slots__ = ("call", "limit", "_dispatcher", "_fingerprints", "_indexed")
 
     def __init__(self, fallback: Callable[..., Any], name: str, limit: int = 256, doc: str | None = None) -> None:
         self.limit, self._dispatcher = limit, _Dispatcher(fallback)
+        self._fingerprints: dict[int, int] = {}  # of each specialisation's calls, by the address of its table; 0: not known
+        self._indexed = 0  # how many are in the index
         if why_not_native() is None:
             self.call = _prepared().builtin("hg_dispatch_call", name, METH_FASTCALL | METH_KEYWORDS, self._dispatcher, doc)
         else:
@@ -362,32 +373,56 @@ class Dispatch:
     def __len__(self) -> int:
         return len(self._dispatcher.specs) // 2
 
-    def add(self, spec: Spec) -> bool:
-        """Adds a specialisation; False where native code cannot serve it."""
+    def add(self, spec: Spec, args: Sequence[Any] | None = None, kwargs: Mapping[str, Any] | None = None) -> bool:
+        """Adds a specialisation; False where native code cannot serve it. ``args`` and ``kwargs`` are those of a call that it serves."""
         if why_not_native() is not None or not module().process.tensor_type:
             return False
         try:
             if spec.run is not None:
                 tell_classes()
-            table, keep = _pack(spec)
+            packed, keep = _pack(spec)
         except (NotNative, UnknownLayout):
             return False
-        kept = self._kept()
-        self._dispatcher.specs = (table, keep, *kept)
+        fingerprint = _fingerprint()(*args, **(kwargs or {})) if args is not None else 0
+        self._fingerprints[packed.data] = fingerprint
+        old = self._dispatcher.specs
+        if len(old) // 2 < self.limit and len(old) // 2 - self._indexed < MAX_SCANNED:
+            self._dispatcher.specs = (packed, keep, *old)
+        else:
+            specs = (packed, keep, *self._kept())
+            self._dispatcher.specs = (*specs, *self._index(specs[::2]))
         return True
 
     def _kept(self) -> tuple[Any, ...]:
-        """The specialisations without the least recently used one, if there are as many as the limit allows."""
+        """The specialisations without the least recently used ones, if there are as many as the limit allows."""
         specs = self._dispatcher.specs
+        specs = specs[: len(specs) // 2 * 2]
         if len(specs) // 2 < self.limit:
             return specs
         used = [ctypes.c_int64.from_address(t.data + offset_of(SpecRecord, "last_use")).value for t in specs[::2]]
-        oldest = used.index(min(used))
-        return specs[: 2 * oldest] + specs[2 * oldest + 2 :]
+        going = set(sorted(range(len(used)), key=used.__getitem__)[: max(1, self.limit // 8)])
+        return tuple([x for i, x in enumerate(specs) if i // 2 not in going])
+
+    def _index(self, tables: tuple[Any, ...]) -> tuple[Any, ...]:
+        """A table of all specialisations, the first of which is the latest, by their fingerprints; none where they are few, or some have none."""
+        known = self._fingerprints = {t.data: self._fingerprints.get(t.data, 0) for t in tables}
+        self._indexed = 0
+        if len(tables) <= MAX_SCANNED or not all(known.values()):
+            return ()
+        mask = (1 << (2 * len(tables) - 1).bit_length()) - 1
+        fingerprints, addresses = [0] * (mask + 1), [0] * (mask + 1)
+        for address, number in known.items():
+            place = number & mask
+            while fingerprints[place]:
+                place = (place + 1) & mask
+            fingerprints[place], addresses[place] = number, address
+        self._indexed = len(tables)
+        return (table(IndexRecord, {"count": len(tables), "mask": mask}, {"fingerprints": fingerprints, "specs": addresses}),)
 
     def clear(self) -> None:
         """Forgets all specialisations; calls in flight finish."""
         self._dispatcher.specs = ()
+        self._fingerprints, self._indexed = {}, 0
 
 
 def register_tensor_class(cls: type) -> None:

@@ -23,6 +23,7 @@ from hologram.backends.native.code import pool as pool_code
 from hologram.backends.native.code import reading as reading_code
 from hologram.backends.native.code import scalars as scalar_code
 from hologram.backends.native.code.dispatch import dispatch as dispatch_code
+from hologram.backends.native.code.dispatch import fingerprint as fingerprint_code
 from hologram.backends.native.code.kernels import lapack as lapack_code
 from hologram.backends.native.code.kernels import sort as sort_code
 from hologram.backends.native.code.records import SIZE_CLASSES, Context, heap, pool, process, remote
@@ -33,7 +34,19 @@ from hologram.settings import listeners, settings
 from hologram.support import forks
 from hologram.support.user_lines import located, where
 
-_SOURCES = (heap_code, pool_code, checked_code, call_code, scalar_code, reading_code, dispatch_code, address_code, sort_code, lapack_code)
+_SOURCES = (
+    heap_code,
+    pool_code,
+    checked_code,
+    call_code,
+    scalar_code,
+    reading_code,
+    fingerprint_code,
+    dispatch_code,
+    address_code,
+    sort_code,
+    lapack_code,
+)
 METH_VARARGS, METH_FASTCALL, METH_KEYWORDS, METH_O = 1, 0x80, 2, 8
 
 

@@ -24,6 +24,9 @@ def table(record: Any, values: Mapping[str, int], arrays: Mapping[str, Sequence[
         address += 8 * len(words)
         tail += words
     words = [fields[name] for name in fields_of(record)] + tail
-    packed = struct.pack(f"{len(words)}q", *(w if w < 2**63 else w - 2**64 for w in words))
+    try:
+        packed = struct.pack(f"{len(words)}q", *words)
+    except struct.error:
+        packed = struct.pack(f"{len(words)}q", *(w if w < 2**63 else w - 2**64 for w in words))
     ctypes.memmove(storage.data, packed, size)
     return native_storage.seal(storage)

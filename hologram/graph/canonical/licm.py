@@ -21,7 +21,8 @@ from typing import NamedTuple
 from hologram.graph.bounded import rounds
 from hologram.graph.fusion.materialize import MATERIALIZE_COST
 from hologram.ir.graph import Graph
-from hologram.ir.node import Node, nbytes
+from hologram.ir.node import Node
+from hologram.ir.symbolic import typical
 from hologram.ir.traversal import reachable
 
 MOVABLE = ("elementwise", "movement", "reduce", "scan", "gather", "scatter", "contraction", "native")  # kinds that cannot fail
@@ -41,7 +42,7 @@ class _Made(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        return sum(map(nbytes, self.sources))
+        return sum(map(_bytes, self.sources))
 
 
 def invariant_work(graph: Graph, constants: int, steps: int | None) -> list[Node]:
@@ -53,7 +54,7 @@ def invariant_work(graph: Graph, constants: int, steps: int | None) -> list[Node
     chosen, left = [], MAX_HOISTED_BYTES
     for x in wanted:
         if _pays(x, made[x], steps):
-            larger = nbytes(x) if nbytes(x) > made[x].nbytes else 0
+            larger = _bytes(x) if _bytes(x) > made[x].nbytes else 0
             if larger <= left:
                 chosen.append(x)
                 left -= larger
@@ -95,7 +96,7 @@ def _pays(x: Node, made: _Made, steps: int | None) -> bool:
         return False
     if steps is None and made.work > MAX_VAIN_WORK * (elements(x) + sum(map(elements, made.sources))):
         return False
-    return nbytes(x) <= made.nbytes or (_is_expensive(x, made) and nbytes(x) <= MAX_VALUE_BYTES)
+    return _bytes(x) <= made.nbytes or (_is_expensive(x, made) and _bytes(x) <= MAX_VALUE_BYTES)
 
 
 def _is_expensive(x: Node, made: _Made) -> bool:
@@ -107,7 +108,7 @@ def _worth_reading(graph: Graph, chosen: list[Node], made: dict[Node, _Made]) ->
     for _ in rounds("bodies", len(chosen) + 1):
         read = _reached(graph, set(chosen))
         beside = {x for x in chosen if any(elements(s) > 1 and s in read for s in made[x].sources)}
-        stay = [x for x in chosen if x not in beside or _is_expensive(x, made[x]) or nbytes(x) <= SMALL_BYTES]
+        stay = [x for x in chosen if x not in beside or _is_expensive(x, made[x]) or _bytes(x) <= SMALL_BYTES]
         if stay == chosen:
             break
         chosen = stay
@@ -120,7 +121,9 @@ def _reached(graph: Graph, stop: set[Node]) -> set[Node]:
 
 
 def elements(n: Node) -> int:
-    """How many elements a value has, of static size as all in bodies."""
-    size = n.size
-    assert isinstance(size, int)
-    return size
+    """How many elements a value has, or would have where symbolic extents are typical ones."""
+    return typical(n.size)
+
+
+def _bytes(n: Node) -> int:
+    return elements(n) * n.dtype.itemsize

@@ -24,6 +24,7 @@ from hologram.graph.canonical.licm import MOVABLE, elements
 from hologram.ir.graph import Graph, close, inlined
 from hologram.ir.node import Builder, Node, nbytes
 from hologram.ir.op import TABLE, load_transforms
+from hologram.ir.symbolic import is_static
 from hologram.ir.traversal import reachable, topological
 
 MAX_STACKED_RATIO = 4  # LSTM cells make four values of each that they are given
@@ -165,7 +166,8 @@ class _WorkAfter:
 
 
 def _may_pay(steps: Steps) -> bool:
-    if steps.length < MIN_STEPS or not any(_gathers(n) for n in steps.body.nodes()):
+    sizes = [steps.length, *[x.size for x in steps.body.nodes()]]
+    if not all(map(is_static, sizes)) or steps.length < MIN_STEPS or not any(_gathers(n) for n in steps.body.nodes()):
         return False
     load_transforms()
     return True

@@ -83,7 +83,7 @@ class _Uses:
     def _pays(self, x: Node, axis: int) -> bool:
         run = prod(x.shape[axis + 1 :]) * x.dtype.itemsize
         n = x.shape[axis]
-        return axis > 0 and prod(x.shape[:axis]) > 1 and run < LINE_BYTES and self.length >= MIN_SHARE * n  # type: ignore[operator]
+        return axis > 0 and prod(x.shape[:axis]) > 1 and run < LINE_BYTES and is_static(self.length) and self.length >= MIN_SHARE * n  # type: ignore[operator]
 
 
 def _window_axis(reader: Node, x: Node) -> int | None:

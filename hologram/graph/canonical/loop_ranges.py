@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from hologram.graph.canonical.integer_ranges import Range, Ranges, joined, range_of, type_range
 from hologram.ir.graph import Body, Graph, bodies
 from hologram.ir.node import Builder, Node, const_value
+from hologram.ir.symbolic import MAX_EXTENT, Int, bounds
 from hologram.primitives.control import project, scan, switch
 
 YEAR_OF_STEPS = 2**56  # steps of half a nanosecond
@@ -108,9 +109,13 @@ class _Refiner:
                 given[consts + k], last[k] = counted
         self.given[node] = [given]
         refined, ranges = self.body(body, given)
-        if not length:
-            return (refined, *node.attrs[1:]), [*inputs[consts : consts + carries], *ranges[carries:]]
-        return (refined, *node.attrs[1:]), [last.get(k, r) for k, r in enumerate(ranges)]
+        starts = inputs[consts : consts + carries]
+        if length == 0:
+            return (refined, *node.attrs[1:]), [*starts, *ranges[carries:]]
+        ends = [last.get(k, r) for k, r in enumerate(ranges)]
+        if (bounds(length)[0] or 0) < 1:  # perhaps no step is made
+            ends[:carries] = [joined(both) for both in zip(ends, starts, strict=False)]
+        return (refined, *node.attrs[1:]), ends
 
     def while_loop(self, node: Node, inputs: Ranges) -> tuple[tuple[Any, ...], list[Range | None]]:
         cond, body, consts = node.attrs
@@ -149,8 +154,11 @@ def _never_ends(start: Range, step: int, full: Range) -> bool:
     return (full[1] - start[1]) // step > YEAR_OF_STEPS if step > 0 else (start[0] - full[0]) // -step > YEAR_OF_STEPS
 
 
-def _counted(start: Range | None, step: int, length: int, full: Range | None) -> tuple[Range, Range] | None:
+def _counted(start: Range | None, step: int, length: Int, full: Range | None) -> tuple[Range, Range] | None:
     """The range of a scan's counter in its steps, and after them."""
+    if not isinstance(length, int):
+        most = _counted(start, step, MAX_EXTENT, full)
+        return None if most is None else (most[0], joined(most) or most[0])
     if start is None or full is None:
         return None
     end, last = step * length, step * max(0, length - 1)

@@ -94,7 +94,8 @@ class Loop:
     def hoist(self) -> bool:
         """Computes before the loop what is the same in each step."""
         count = len(self.fixed)
-        runs = [self.node.attrs[3]] if self.is_scan else [1, None]  # a condition is asked at least once
+        length = self.node.attrs[3] if self.is_scan else None
+        runs = [length if isinstance(length, int) else None] if self.is_scan else [1, None]  # a condition is asked at least once
         found = [invariant_work(b.graph, count, steps) for b, steps in zip(self.bodies, runs, strict=True)]
         if not any(found):
             return False

@@ -18,7 +18,7 @@ from hologram.graph.schedule.tiles import TileConfig
 from hologram.ir.graph import Body, Graph, bodies, inlined, placeholder
 from hologram.ir.leaves import input_, leaf
 from hologram.ir.node import Builder, Node
-from hologram.ir.symbolic import symbols_of
+from hologram.ir.symbolic import symbols_of, typical
 from hologram.ir.traversal import topological
 from hologram.primitives.control import scan, switch, while_, with_bodies
 
@@ -65,7 +65,7 @@ class _Packed:
             self.found.append(prepacked(graph, given, MAX_PACKED_BYTES, tile, exact) if given else None)
 
     def _repeats(self) -> bool:
-        return self.old.op is while_ or (self.old.op is scan and self.old.attrs[3] >= MIN_PACKED_STEPS)
+        return self.old.op is while_ or (self.old.op is scan and typical(self.old.attrs[3]) >= MIN_PACKED_STEPS)
 
     def node(self, build: Builder, operands: list[Node]) -> Node:
         """The node, on ``operands`` and panels of them. Loops do not take what they read in panels alone."""

@@ -64,13 +64,13 @@ def min_index(body: list[Stmt], x: Int, y: Int) -> Ins:
 def finish_kernel(kernel: Kernel) -> None:
     """Notes what follows from a kernel's statements: the symbols that they need from a call, and how many ops they are. Gives values
     that have one name, in different places, a name each."""
-    _uniquify_names(kernel.body, {}, set())
+    uniquify_names(kernel.body, {}, set())
     own = {s.var if isinstance(s, Loop) else s.name for s in kernel.walk() if isinstance(s, (Loop, Ins))}
     kernel.symbols = sorted({a.name for e in integers_of(kernel) for a in atoms(e)} - own)
     kernel.ops = sum(1 for s in kernel.walk() if isinstance(s, Ins) and not isinstance(s.op, str))
 
 
-def _uniquify_names(body: list[Stmt], names: dict[str, Int], seen: set[str]) -> None:
+def uniquify_names(body: list[Stmt], names: dict[str, Int], seen: set[str]) -> None:
     """``names``: what stands for the values that have another name here than they were given."""
     names = dict(names)
 
@@ -79,8 +79,8 @@ def _uniquify_names(body: list[Stmt], names: dict[str, Int], seen: set[str]) -> 
 
     for s in body:
         if isinstance(s, Loop):
-            s.start, s.extent, s.limit = renamed(s.start), renamed(s.extent), renamed(s.limit)
-            _uniquify_names(s.body, names, seen)
+            s.start, s.extent, s.limit, s.shared = renamed(s.start), renamed(s.extent), renamed(s.limit), renamed(s.shared)
+            uniquify_names(s.body, names, seen)
         elif isinstance(s, Store | Prefetch):
             s.index = renamed(s.index)
         elif isinstance(s, Ins):

@@ -93,7 +93,7 @@ class Loop:
         self.kind, self.var, self.start, self.extent, self.limit = kind, var, start, extent, limit
         self.accs: list[Acc] = []
         self.body: list[Stmt] = []
-        self.shared = 1
+        self.shared: Int = 1
         self.repeats = False
 
 
@@ -104,10 +104,12 @@ class Kernel:
     """``params`` in call order, then ``symbols``. ``iterations`` is the extent of the parallel loop, or of all of them together, ``cost`` rough
     nanoseconds of one parallel iteration.
 
+    ``work``: rough picoseconds of all parallel iterations together, where sizes decide it; else 0.
+
     ``ready``: there is no body, the backend has the kernel under this name; the integers follow the parameters.
     """
 
-    __slots__ = ("params", "scratch", "symbols", "body", "iterations", "cost", "ops", "note", "ready")
+    __slots__ = ("params", "scratch", "symbols", "body", "iterations", "cost", "work", "ops", "note", "ready")
 
     def __init__(self) -> None:
         self.params: list[Buffer] = []
@@ -116,6 +118,7 @@ class Kernel:
         self.body: list[Stmt] = []
         self.iterations: Int = 1
         self.cost = 0.0
+        self.work: Int = 0
         self.ops = 0
         self.note = ""
         self.ready: tuple[str, tuple[Int, ...]] | None = None
@@ -173,7 +176,7 @@ def integers_of(kernel: Kernel) -> list[Int]:
     out: list[Int] = [kernel.iterations]
     for s in kernel.walk():
         if isinstance(s, Loop):
-            out += [s.start, s.extent] + ([s.limit] if s.limit is not None else [])
+            out += [s.start, s.extent, s.shared] + ([s.limit] if s.limit is not None else [])
         elif isinstance(s, Store):
             out.append(s.index)
         elif isinstance(s, Ins) and s.op in ("load", "index", "inside"):

@@ -62,7 +62,8 @@ class Ranges:
         """Notes that a product of symbols is not 0: none of them is."""
         if isinstance(product, Expr) and len(product.terms) == 1:
             ((m, _),) = product.terms.items()
-            self.positive.update({a.name: var(a.name, 0, None) + 1 for a in m if not a.args and a.name not in self.of})
+            free = [a for a in m if not a.args and a.name not in self.of]
+            self.positive.update({a.name: var(a.name, 0, None if a.high is None else a.high - 1) + 1 for a in free})
             self.divisions.clear()
 
     def value(self, v: Ins) -> None:
@@ -169,9 +170,15 @@ class Ranges:
         return dict(zip(order, np.meshgrid(*axes, indexing="ij", sparse=True), strict=True))
 
     def holds(self, a: Atom) -> bool:
-        """Whether the bounds that an atom claims are those of its variable; of values of any size each access is proved without these."""
+        """Whether the bounds that an atom claims are those of its variable; of symbols it is enough where they are large, as in :meth:`is_inside`.
+        Of values of any size each access is proved without claims."""
         if a.name not in self.of or a.name in self.guarded:
             return True
+        large = self.copy()
+        large.least = LARGE_EXTENT
+        return self._keeps(a) or large._keeps(a)
+
+    def _keeps(self, a: Atom) -> bool:
         x: Int = var(a.name, None, None)
         return (a.low is None or self.is_at_least(x, a.low)) and (a.high is None or self.is_at_least(a.high - x, 0))
 

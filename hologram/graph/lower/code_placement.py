@@ -9,6 +9,7 @@ from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Store, Value, integers_of, is_fused_product
 from hologram.graph.lower.lowered import Lowered, in_place_pairs
 from hologram.graph.lower.masked_ranges import narrow_range
+from hologram.graph.lower.page_ends import trim_page
 from hologram.graph.lower.prefetch import prefetch_down, prefetch_next_row
 from hologram.graph.lower.row_copies import RowCopies
 from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
@@ -88,7 +89,7 @@ class CodePlacement:
         """Several rows per parallel iteration that share reads: they start at a value of its own."""
         nest = self.nest
         first = Ins.index(nest.row)
-        last = Ins.const(nest.last_row, dtypes.int64)
+        last = Ins.const(nest.last_row, dtypes.int64) if isinstance(nest.last_row, int) else Ins.index(nest.last_row)
         start = Ins(TABLE["min"], (first, last), (), dtypes.int64)
         start.name, start.extent = "row", nest.last_row + 1
         self.row_start = [first, last, start]
@@ -214,7 +215,9 @@ class CodePlacement:
         self._passes(body)
         self._finish(nest.iterations)
         out = Lowered(k, [n for n, b in self.values.buffers.items()], self.group)
-        if not nest.repeats or self.epilogue is not None:  # rows that are run twice would read what they have written
+        if not nest.repeats or (
+            self.epilogue is not None and self.epilogue.repeats_nothing
+        ):  # rows that are run twice would read what they have written
             out.in_place = in_place_pairs(k)
         return out
 
@@ -338,6 +341,8 @@ class CodePlacement:
         ]
         if (steps := self._steps_of(inner)) > 1:
             return [*unroll(inner, steps), *outer]
+        if not kept:
+            trim_page(inner)
         return [*self._narrowed(inner, stage), *outer] if accs and self.nest.rows_at_once == 1 else outer
 
     def _narrowed(self, loop: Loop, stage: int) -> list[Ins]:
@@ -397,6 +402,7 @@ class CodePlacement:
             k.cost = 3.0 + elements / max(1, iterations) * (0.02 * per_element + 0.03)
         else:
             k.cost = 3.0 + 3000 * 0.05 * per_element
+            k.work = 3000 * iterations + elements * (20 * per_element + 30)
 
 
 def _needs(w: PendingStore) -> list[Value]:

@@ -11,13 +11,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 from hologram.graph.canonical.integer_ranges import Ranges
 from hologram.graph.fusion.groups import Call, operands
 from hologram.graph.memory.arena import LINE_BYTES, ArenaAllocation
+from hologram.graph.memory.symbolic_arena import SymbolicAllocation, most
 from hologram.ir.graph import Graph, bodies
-from hologram.ir.node import Node, nbytes
+from hologram.ir.node import Node, estimated_bytes, symbolic_bytes
+from hologram.ir.symbolic import Int, floordiv, is_static, typical
 from hologram.primitives.control import project, scan, switch
 
 MIN_NAMED_BYTES = 512  # of an unwanted carry, from which its copy costs more than its name
@@ -31,6 +33,9 @@ class Carry(Enum):
     IN_PLACE = "in place"
     STACKED = "stacked"
     TWO_BUFFERS = "two buffers"
+
+
+Allocation: TypeAlias = "ArenaAllocation | SymbolicAllocation"
 
 
 class ControlStep:
@@ -51,7 +56,7 @@ class ControlStep:
         node = self.node = call.node
         given = ranges if ranges is not None else [None] * len(bodies(node))
         self.execution_plans = [plan_of(b.graph, r) for b, r in zip(bodies(node), given, strict=True)]
-        self.allocations: list[ArenaAllocation] = [s.allocate({}) for s in self.execution_plans]
+        self.allocations: list[Allocation] = [s.allocate_inside() for s in self.execution_plans]
         self.results: list[Node | None] = [None] * len(self.execution_plans[-1].graph.outputs)
         for r in call.results:
             self.results[r.attrs[0]] = r
@@ -66,7 +71,7 @@ class ControlStep:
         number = {n: i for i, n in enumerate(self.bindings)}
         self.in_place = [(number[result], number[operand]) for result, operand in self.shared()]
         inside = [s.donated_cost for s in self.execution_plans]
-        self.cost = max(inside) if node.op is switch else node.attrs[3] * inside[0] if node.op is scan else ENDLESS_NS
+        self.cost = max(inside) if node.op is switch else inside[0] * typical(node.attrs[3]) if node.op is scan else ENDLESS_NS
 
     @property
     def consts(self) -> int:
@@ -95,7 +100,7 @@ class ControlStep:
         made: list[Node] = []
         for k, carry in enumerate(self.carries):
             like = self.execution_plans[-1].graph.outputs[k]
-            if carry is Carry.IN_PLACE and self.results[k] is None and nbytes(like) >= MIN_NAMED_BYTES:
+            if carry is Carry.IN_PLACE and self.results[k] is None and estimated_bytes(like) >= MIN_NAMED_BYTES:
                 made.append(Node(project, (self.node,), (k, like.shape, like.dtype.name), like.shape, like.dtype))
                 self.results[k] = made[-1]
         return made
@@ -107,17 +112,25 @@ class ControlStep:
         return [body.inputs[self.consts + k] for k, carry in enumerate(self.carries) if carry is Carry.IN_PLACE]
 
     def _lay_out(self) -> None:
-        self.spare: list[int] = []
-        self.other: list[int] = []
-        at = 0
+        self.spare: list[Int] = []
+        self.other: list[Int] = []
+        at: Int = 0
         for i, x in enumerate(self.execution_plans[-1].graph.outputs):
-            lines = -(-nbytes(x) // LINE_BYTES) * LINE_BYTES
+            lines = floordiv(symbolic_bytes(x) + (LINE_BYTES - 1), LINE_BYTES) * LINE_BYTES
             self.spare.append(at)
             at += lines if self.results[i] is None else 0
             self.other.append(at)
             at += lines if i < len(self.carries) and self.carries[i] is Carry.TWO_BUFFERS else 0
         self.arena = at
-        self.nbytes = at + max(p.arena_bytes for p in self.allocations)
+        self.nbytes = at + most([p.arena_bytes for p in self.allocations])
+
+    @property
+    def is_symbolic(self) -> bool:
+        """Whether sizes of it, or of what is inside, are known in a call alone."""
+        inside = [s for p in self.execution_plans for s in p.steps if isinstance(s, ControlStep)]
+        sizes = [self.nbytes, *[x.size for x in (*self.bindings, *[x for p in self.execution_plans for x in p.inputs])]]
+        length = self.node.attrs[3] if self.node.op is scan else 0
+        return not all(map(is_static, [length, *sizes])) or any(s.is_symbolic for s in inside)
 
     def reads(self) -> list[Node]:
         """The arrays that the step reads."""

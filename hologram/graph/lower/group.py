@@ -8,9 +8,12 @@ expensive values that a later sweep needs again are kept in the thread's scratch
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from hologram.graph.fusion.groups import KERNEL_COST, Group
+from hologram.graph.kernel.build import uniquify_names
 from hologram.graph.kernel.ir import float16_factors
 from hologram.graph.legalize.paged_scans import unpaged
 from hologram.graph.lower.canonical_order import order_canonically
@@ -18,7 +21,7 @@ from hologram.graph.lower.code_placement import CodePlacement
 from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
 from hologram.graph.schedule.choose import choose_nest
-from hologram.graph.schedule.index_split import is_short_inner, join_kernels, residue_boxes, split_index_set, whole_box
+from hologram.graph.schedule.index_split import is_short_inner, join_kernels, residue_boxes, share_scratch, split_index_set, whole_box
 from hologram.graph.schedule.nest import merge
 from hologram.graph.schedule.row_blocked_reduce import can_be_row_blocked
 from hologram.graph.schedule.row_interleave import interleaved_row_starts
@@ -42,7 +45,7 @@ def lower(group: Group, materialized: set[Node], stored: set[Node], precision: s
     writes = whole.define_nodes(stored)
     cut = _split_index_set(group, materialized, stored, whole, writes)
     if not cut:
-        return [_emitted(group, whole, writes, precision, tile)]
+        return [_emitted(group, whole, writes, precision, tile, partial(_again, group, materialized, stored, whole))]
     batches: list[list[Lowered]] = []
     length = KERNEL_COST
     for values, writes in cut:
@@ -85,7 +88,21 @@ def _work(values: ScalarProgram) -> Any:
     return prod(values.shape) * sum(v.op.cost if isinstance(v, Ins) and not isinstance(v.op, str) else 1 for v in values.order)
 
 
-def _emitted(group: Group, values: ScalarProgram, stores: list[PendingStore], precision: str, tile: TileConfig | None) -> Lowered:
+def _again(group: Group, materialized: set[Node], stored: set[Node], whole: ScalarProgram) -> tuple[ScalarProgram, list[PendingStore]]:
+    """The values of another nest of the same kernel, and how they are written."""
+    values = ScalarProgram(group, materialized, whole=whole)
+    return values, values.define_nodes(stored)
+
+
+def _emitted(
+    group: Group,
+    values: ScalarProgram,
+    stores: list[PendingStore],
+    precision: str,
+    tile: TileConfig | None,
+    again: Callable[[], tuple[ScalarProgram, list[PendingStore]]] | None = None,
+) -> Lowered:
+    """The kernel of ``values``. Where it has several nests, the others are of values that ``again`` gives."""
     if values.box is None:
         order_canonically(values, stores)
     plain = tile if not values.taken and not any(isinstance(v, Ins) and v.op == "scan" for v in values.order) else None
@@ -95,8 +112,17 @@ def _emitted(group: Group, values: ScalarProgram, stores: list[PendingStore], pr
         plain = GpuTileConfig(*plain.tile_16_bit)
     first = interleaved_row_starts(values, stores, group.axes, plain) if isinstance(plain, CpuTileConfig) else []
     row_blocked = isinstance(plain, CpuTileConfig) and precision != "exact" and can_be_row_blocked(values, stores)
-    nest = choose_nest(values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize, first, row_blocked)
-    return CodePlacement(group, values, stores, nest, precision).lowered()
+    nest, *others = choose_nest(values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize, first, row_blocked)
+    parts = [CodePlacement(group, values, stores, nest, precision).lowered()]
+    for other in others:
+        assert again is not None
+        values, stores = again()
+        order_canonically(values, stores)
+        parts.append(CodePlacement(group, values, stores, other, precision).lowered())
+    share_scratch([p.kernel for p in parts])
+    for p in parts[1:]:
+        p.kernel.work = 0  # each nest does it all
+    return _together(parts, True) if others else parts[0]
 
 
 def _sums_16_bit(values: ScalarProgram) -> bool:
@@ -110,6 +136,7 @@ def _together(parts: list[Lowered], alone: bool) -> Lowered:
     out = Lowered(join_kernels([p.kernel for p in parts]), parts[0].bindings, parts[0].group)
     shared = set.intersection(*(set(p.in_place) for p in parts)) if alone else set()
     out.in_place = sorted(shared)
+    uniquify_names(out.kernel.body, {}, set())
     return out
 
 

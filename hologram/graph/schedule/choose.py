@@ -19,11 +19,16 @@ from hologram.graph.schedule.nest import NARROW, UNBOUNDED, Block, Nest, merge, 
 from hologram.graph.schedule.tiles import (
     MAX_ROW_WORK_RATIO,
     CpuTileConfig,
+    ExtentRange,
     GpuTileConfig,
     TileConfig,
+    is_in_range,
     least_cost,
+    limit_of,
+    page_ranges,
     panel_width,
     panelled_column,
+    row_ranges,
     rows_share,
     tiled_column,
 )
@@ -48,35 +53,50 @@ def choose_nest(
     itemsize: int = 4,
     starts: Sequence[int] = (),
     row_blocked: bool = False,
-) -> Nest:
-    """The loops of a space. ``loads``: where elements are read; ``tile``: what may be shared among rows of elements of ``itemsize`` bytes;
-    ``starts``: first rows of parts whose rows are reduced together, in horizontal reductions; ``row_blocked``: whether long columns may be reduced
-    row block by row block."""
+) -> list[Nest]:
+    """The loops of a space: a nest, or several of which a call runs one, by its sizes.
+
+    ``loads``: where elements are read; ``tile``: what may be shared among rows of elements of ``itemsize`` bytes; ``starts``: first rows of parts
+    whose rows are reduced together, in horizontal reductions; ``row_blocked``: whether long columns may be reduced row block by row block.
+    """
     if axes is None:
-        return _map(merge(range(len(shape)), shape, expressions), loads)
+        return _maps(merge(range(len(shape)), shape, expressions), loads)
     before = merge(range(axes[0]), shape, expressions)
     reduced = merge(axes, shape, expressions)
     after = merge(range(axes[-1] + 1, len(shape)), shape, expressions)
     if axes[-1] == len(shape) - 1:
-        return _row(before, reduced, starts)
+        return _rows(before, reduced, starts)
     rows = before + after[:-1]
-    sharing = [r for r in reversed(rows) if rows_share(r, reduced, after[-1:], loads)] if tile is not None else []
+    static = isinstance(tile, GpuTileConfig)
+    sharing = [r for r in reversed(rows) if rows_share(r, reduced, after[-1:], loads, static)] if tile is not None else []
     if isinstance(tile, GpuTileConfig) and sharing:
-        return panelled_column([*[r for r in rows if r is not sharing[0]], sharing[0]], reduced, after[-1], tile, itemsize)
+        return [panelled_column([*[r for r in rows if r is not sharing[0]], sharing[0]], reduced, after[-1], tile, itemsize)]
     if isinstance(tile, CpuTileConfig) and sharing:
         best = min(([r] for r in sharing), key=lambda rows: least_cost(rows, tile))
         if least_cost(best, tile) > MAX_ROW_WORK_RATIO:
             best = [r for r in rows if r in sharing]
-        return tiled_column([r for r in rows if r not in best], best, reduced, after[-1], loads, tile, itemsize)
+        others = [r for r in rows if r not in best]
+        first, *_ = nests = [tiled_column(others, best, reduced, after[-1], loads, tile, itemsize, of) for of in row_ranges(best, tile, True)]
+        if first.packs or len(nests) == 1:
+            return nests
+        return [tiled_column(others, best, reduced, after[-1], loads, tile, itemsize, of) for of in row_ranges(best, tile, False)]
     if row_blocked and _is_row_blocked(before, reduced, after, itemsize):
-        return _row_blocked_column(before, reduced, after[0])
+        return [_row_blocked_column(before, reduced, after[0])]
     width = after[-1].size if after else 1
     if isinstance(tile, CpuTileConfig) and isinstance(width, int) and any(split_linear(e, after[-1].last) is None for e in loads if after):
-        return _column(before, reduced, after, panel_width(width, itemsize, tile))
-    return _column(before, reduced, after, COLUMNS)
+        return [_column(before, reduced, after, panel_width(width, itemsize, tile))]
+    return [_column(before, reduced, after, COLUMNS)]
 
 
-def _map(blocks: list[Block], loads: Sequence[Int]) -> Nest:
+def _maps(blocks: list[Block], loads: Sequence[Int]) -> list[Nest]:
+    """The nests of a map: one for each range of a symbolic last axis, for rows of a page need no division."""
+    if len(blocks) < 2 or isinstance(blocks[-1].size, int) or _transposed_axis(blocks, loads) is not None:
+        return [_map(blocks, loads)]
+    return [_map(blocks, loads, of) for of in page_ranges()]
+
+
+def _map(blocks: list[Block], loads: Sequence[Int], of: ExtentRange | None = None) -> Nest:
+    """``of``: the range that the last axis is in."""
     nest = Nest()
     nest.blocks = blocks
     if not blocks:
@@ -90,19 +110,25 @@ def _map(blocks: list[Block], loads: Sequence[Int]) -> Nest:
     rows, n = size_of(blocks[:-1]), last.size
     i = counter("i", n)
     nest.values[name_of(last.var)] = i
-    _pages(nest, rows, n, blocks[:-1])
+    _pages(nest, rows, n, blocks[:-1], of)
     return nest
 
 
-def _pages(nest: Nest, rows: Int, n: Int, outer: list[Block]) -> None:
+def _pages(nest: Nest, rows: Int, n: Int, outer: list[Block], of: ExtentRange | None = None) -> None:
     """Parallel iterations of a page of a row each; lanes along the row."""
+    holds: Int = 1 if of is None else is_in_range(n, of)
+    if of is not None and of.most is not None:
+        nest.iterations = rows * holds
+        nest.rows(outer, counter("p", rows))
+        nest.inner("lanes", "i", 0, of.most, n)
+        return
     if isinstance(n, int) and n <= (PAGE if not outer else 2 * PAGE):
         nest.iterations = rows
         nest.rows(outer, counter("p", rows))
         nest.inner("lanes", "i", 0, n)
         return
     pages = floordiv(n + (PAGE - 1), PAGE)
-    nest.iterations = rows * pages
+    nest.iterations = rows * pages * holds
     p = counter("p", nest.iterations)
     nest.rows(outer, floordiv(p, pages) if outer else 0)
     page = mod(p, pages) if outer else p
@@ -113,11 +139,11 @@ def _transposed_axis(blocks: list[Block], loads: Sequence[Int]) -> int | None:
     """The first axis, if any, along which elements are read next to each other that lie far apart along the last."""
     last = blocks[-1]
     for k, b in enumerate(blocks[:-1]):
-        if not all(isinstance(n, int) and n >= SQUARE // 4 for n in (b.size, last.size)):
+        if any(isinstance(n, int) and n < SQUARE // 4 for n in (b.size, last.size)):
             continue
         for e in loads:
             down, across = (split_linear(x.rewrite(e), name_of(x.var)) for x in (b, last))
-            if down is not None and across is not None and down[0] == 1 and isinstance(across[0], int) and abs(across[0]) > NARROW:
+            if down is not None and across is not None and down[0] == 1 and (not isinstance(across[0], int) or abs(across[0]) > NARROW):
                 return k
     return None
 
@@ -134,7 +160,7 @@ def _square_map(nest: Nest, blocks: list[Block], transposed: int) -> Nest:
     q, t = counter("q", down.size), counter("t", last.size)
     nest.values[name_of(down.var)], nest.values[name_of(last.var)] = q, t
     starts = mod(floordiv(p, wide), high) * SQUARE, mod(p, wide) * SQUARE
-    limits = [None if b.size % SQUARE == 0 else b.size for b in (down, last)]
+    limits = [limit_of(b.size, SQUARE) for b in (down, last)]
     nest.outer(Loop("serial", "q", starts[0], SQUARE, limits[0]))
     nest.element_level = 3
     nest.level_of["q"] = 2
@@ -154,21 +180,31 @@ def _narrow_map(nest: Nest, blocks: list[Block]) -> Nest:
     return nest
 
 
-def _row(rows: list[Block], reduced: list[Block], starts: Sequence[int]) -> Nest:
+def _rows(rows: list[Block], reduced: list[Block], starts: Sequence[int]) -> list[Nest]:
+    """The nests of a horizontal reduction: one for each range of a symbolic length, for a page has no partial results, and fits in scratch."""
+    n = size_of(reduced)
+    if isinstance(n, int):
+        return [_row(rows, reduced, starts, n, None, 1)]
+    short, long = page_ranges()
+    return [_row(rows, reduced, starts, PAGE, n, is_in_range(n, short)), _row(rows, reduced, starts, n, None, is_in_range(n, long))]
+
+
+def _row(rows: list[Block], reduced: list[Block], starts: Sequence[int], n: Int, limit: Int | None, holds: Int) -> Nest:
+    """Rows of ``n`` elements, or ``limit`` if they are fewer, where ``holds`` is 1; none where it is 0."""
     nest = Nest()
     nest.blocks = rows + reduced
-    n = size_of(reduced)
     q = counter("i", n)
     nest.rows(reduced, q)
-    nest.iterations = count = size_of(rows)
+    count = size_of(rows)
+    nest.iterations = count * holds
     if starts:
         assert isinstance(count, int)
         nest.rows_at_once, nest.row_starts, nest.last_row = len(starts), starts, count - 1
-        nest.iterations = count - starts[-1]
-        nest.row = counter("p", nest.iterations)
+        nest.iterations = (count - starts[-1]) * holds
+        nest.row = counter("p", count - starts[-1])
         nest.level_of["row"] = 1
     nest.rows(rows, counter("row" if starts else "p", count))
-    nest.inner("lanes", "i", 0, n)
+    nest.inner("lanes", "i", 0, n, limit)
     nest.row_elements = nest.scratch_size = n
     nest.scratch_index = q
     return nest

@@ -30,6 +30,11 @@ class Epilogue:
         accs = [v for v in order if isinstance(v, Acc)]
         self.sums = {v: Buffer(f"sums{i}", v.dtype, "scratch", size) for i, v in enumerate(accs)}
 
+    @property
+    def repeats_nothing(self) -> bool:
+        """Whether rows that were finished by another block are passed by, which takes a number of rows that is known."""
+        return isinstance(self.nest.last_row, int)
+
     def keep(self, of_row: dict[Value, list[Value]]) -> list[PendingStore]:
         """The writes that put the sums of every row into their buffers."""
         return [PendingStore(buffer, r * self.block + self.column, acc, None) for v, buffer in self.sums.items() for r, acc in enumerate(of_row[v])]
@@ -40,7 +45,7 @@ class Epilogue:
     def loop(self) -> Loop:
         """Over the rows that no block before has finished, and across the columns in each."""
         count = self.nest.rows_at_once
-        done = self.nest.row - self.nest.row_var if self.nest.last_row % count else 0
+        done = self.nest.row - self.nest.row_var if self.repeats_nothing and self.nest.repeats else 0
         rows = Loop("serial", "e", done, count, count if done != 0 else None)
         lanes = self.nest.column_loop()
         rows.body.append(lanes)

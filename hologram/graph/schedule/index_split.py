@@ -17,7 +17,8 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from hologram.graph.kernel.ir import Kernel, Value
+from hologram.dtypes import DType
+from hologram.graph.kernel.ir import Buffer, Kernel, Store, Value
 from hologram.ir.index_maps import Index, variables
 from hologram.ir.instruction import Ins
 from hologram.ir.node import Node
@@ -173,6 +174,26 @@ def _crossings(step: int, first: int, size: int) -> tuple[int, int]:
     return first // -step + 1, (first - size) // -step + 1
 
 
+def share_scratch(kernels: Sequence[Kernel]) -> None:
+    """Lets kernels of which only one will run use the same scratch."""
+    shared: dict[tuple[DType, int], Buffer] = {}
+    for k in kernels:
+        of: dict[Buffer, Buffer] = {}
+        for b in k.scratch:
+            number = sum(b.dtype is o.dtype for o in of)
+            of[b] = shared.setdefault((b.dtype, number), b)
+            if of[b].size < b.size:  # type: ignore[operator]  # sizes of scratch are static
+                of[b].size = b.size
+        for s in k.walk():
+            if isinstance(s, Store):
+                s.buffer = of.get(s.buffer, s.buffer)
+            elif isinstance(s, Ins) and s.op == "load":
+                s.attrs = (of.get(s.attrs[0], s.attrs[0]), *s.attrs[1:])
+        k.scratch = list(of.values())
+    for i, b in enumerate(shared.values()):
+        b.name = f"s{i}" if len(kernels) > 1 else b.name
+
+
 def join_kernels(kernels: Sequence[Kernel]) -> Kernel:
     """One kernel of several that have the same parameters: it has all of their parallel iterations, in turn."""
     out = kernels[0]
@@ -181,8 +202,8 @@ def join_kernels(kernels: Sequence[Kernel]) -> Kernel:
     out.cost = sum(n * k.cost for n, k in zip(counts, kernels, strict=True)) / sum(counts) if static else max(k.cost for k in kernels)
     for k in kernels[1:]:
         out.body += k.body
-        out.scratch += k.scratch
-        out.iterations = out.iterations + k.iterations
+        out.scratch += [b for b in k.scratch if b not in out.scratch]
+        out.iterations, out.work = out.iterations + k.iterations, out.work + k.work
         out.ops += k.ops
         out.symbols = sorted({*out.symbols, *k.symbols})
     return out

@@ -9,7 +9,8 @@ from typing import NamedTuple, TypeAlias
 from hologram.graph.kernel.ir import Loop
 from hologram.graph.schedule.nest import NARROW, UNBOUNDED, Block, Nest, depends, name_of, size_of, step_along
 from hologram.graph.schedule.unroll import steps_at_once
-from hologram.ir.symbolic import Expr, Int, counter, floordiv, mod, substitute
+from hologram.ir.symbolic import Expr, Int, at_least, bounds, counter, floordiv, mod, substitute
+from hologram.primitives.reductions import PAGE
 
 SIDE = 16  # items along each side of a group of 256 that rows and columns are dealt out to
 PAD = 4  # elements between rows in shared memory, so that neighbours down a panel lie in different banks
@@ -54,10 +55,54 @@ def _rows_at_once(n: int, tile: CpuTileConfig) -> int:
 
 
 def least_cost(rows: list[Block], tile: CpuTileConfig) -> float:
-    """The least work on a row, where those numbered by ``rows`` share."""
+    """The least work on a row, where those numbered by ``rows`` share; of a symbolic number that of many rows."""
     n = size_of(rows)
-    assert isinstance(n, int)
+    if not isinstance(n, int):
+        return 1 + SHARED_COST / tile.rows
     return _row_cost(n, _rows_at_once(n, tile)) / n
+
+
+class ExtentRange(NamedTuple):
+    """Values of a symbolic extent, from ``least`` up to ``most`` (None: without end), that have a nest of their own."""
+
+    least: int
+    most: int | None
+
+
+class RowRange(NamedTuple):
+    """How rows whose number is in a range are tiled: ``at_once``, and whether what they share is worth packing."""
+
+    at_once: int
+    of: ExtentRange
+    packs: bool
+
+
+def row_ranges(rows: list[Block], tile: CpuTileConfig, packs: bool) -> list[RowRange]:
+    """The ranges that a number of rows may be in, each of which has a nest of its own: one for a number that is known. ``packs``: whether many rows
+    pack what they share."""
+    n = size_of(rows)
+    if isinstance(n, int):
+        return [RowRange(_rows_at_once(n, tile), ExtentRange(n, n), n >= MIN_PACKED_ROWS)]
+    low, _ = bounds(n)
+    least, few = max(low or 0, 0), [r for r in (tile.rows // 2, 2) if r > 1]
+    found = [RowRange(tile.rows, ExtentRange(max(MIN_PACKED_ROWS, tile.rows), None), True)] if packs else []
+    for at_once in dict.fromkeys([tile.rows, *few, 1]):
+        most = found[-1].of.least - 1 if found else None
+        if most is None or most >= least:
+            found.append(RowRange(at_once, ExtentRange(max(least, at_once), most), False))
+    return found
+
+
+def page_ranges() -> list[ExtentRange]:
+    """The ranges of an extent that fits in a page, and of longer ones."""
+    return [ExtentRange(0, PAGE), ExtentRange(PAGE + 1, None)]
+
+
+def is_in_range(n: Int, of: ExtentRange) -> Int:
+    """1 where ``n`` is in the range, 0 elsewhere."""
+    if isinstance(n, int):
+        return 1
+    return at_least(n, of.least) - (0 if of.most is None else at_least(n, of.most + 1))
 
 
 def _row_cost(n: int, rows: int) -> float:
@@ -66,21 +111,24 @@ def _row_cost(n: int, rows: int) -> float:
     return -(-n // rows) * (rows + SHARED_COST)
 
 
-def rows_share(row: Block, reduced: list[Block], after: list[Block], loads: Sequence[Int]) -> bool:
-    """Whether the rows numbered by ``row`` read the same elements across the columns, and others each for itself."""
+def rows_share(row: Block, reduced: list[Block], after: list[Block], loads: Sequence[Int], static: bool) -> bool:
+    """Whether the rows numbered by ``row`` read the same elements across the columns, and others each for itself; ``static``: and whether extents
+    are."""
     if len(after) != 1 or not reduced:
         return False
     n, width = size_of(reduced), after[0].size
-    if not all(isinstance(x, int) for x in (row.size, n, width)) or row.size < 2 or n < NARROW or width < 2:  # type: ignore[operator]
+    extents = (row.size, 2), (n, NARROW), (width, 2)
+    if any(n < least if isinstance(n, int) else static for n, least in extents):
         return False
     shared = [e for e in loads if depends(e, reduced) and depends(e, after) and not depends(e, [row])]
     own = [e for e in loads if depends(e, reduced) and depends(e, [row])]
     return bool(shared) and bool(own) and not any(depends(e, after) for e in own)
 
 
-def panel_width(columns: int, itemsize: int, tile: CpuTileConfig) -> int:
+def panel_width(columns: Int, itemsize: int, tile: CpuTileConfig) -> int:
     """Columns of a tile, for elements of ``itemsize`` bytes: what a panel of the factor that its rows share is wide."""
-    return block_width(columns, tile.nbytes // itemsize, max(1, tile.vector // 2 // itemsize))
+    most = tile.nbytes // itemsize
+    return block_width(columns, most, max(1, tile.vector // 2 // itemsize)) if isinstance(columns, int) else most
 
 
 def block_width(columns: int, most: int, unit: int) -> int:
@@ -119,7 +167,8 @@ def _together(panels: Int, row: Int, rows: int) -> int:
     R rows leave threads idle at the end for about R / (all rows of all panels) each: the sum is least near the root. One that runs to the end of the
     rows wastes no parallel iteration.
     """
-    assert isinstance(row, int)
+    if not isinstance(row, int):
+        return max(1, MIN_PACKED_ROWS // rows)
     down = -(-row // rows)
     if not isinstance(panels, int):
         return down
@@ -128,29 +177,35 @@ def _together(panels: Int, row: Int, rows: int) -> int:
 
 
 def tiled_column(
-    before: list[Block], sharing: list[Block], reduced: list[Block], columns: Block, loads: Sequence[Int], tile: CpuTileConfig, itemsize: int
+    before: list[Block],
+    sharing: list[Block],
+    reduced: list[Block],
+    columns: Block,
+    loads: Sequence[Int],
+    tile: CpuTileConfig,
+    itemsize: int,
+    of: RowRange,
 ) -> Nest:
-    """Parallel iterations of ``tile.rows`` rows, numbered by ``sharing``, by a block of columns; parallel iterations that share columns follow each
-    other. The last rows may be run twice.
+    """Parallel iterations of several rows, numbered by ``sharing``, by a block of columns; parallel iterations that share columns follow each
+    other. The last rows may be run twice. There are none where the number of rows is not in the range ``of``.
 
     Where what rows share is far apart in memory, a parallel iteration has many such rows and packs it first.
     """
     nest = Nest()
     nest.blocks = [*before, *sharing, *reduced, columns]
     count, n, width = size_of(sharing), size_of(reduced), columns.size
-    assert isinstance(count, int) and isinstance(width, int) and isinstance(n, int)
-    rows = nest.rows_at_once = _rows_at_once(count, tile)
+    rows = nest.rows_at_once = of.at_once
     block = panel_width(width, itemsize, tile)
-    across, down = -(-width // block), -(-count // rows)
+    across, down = floordiv(width + (block - 1), block), floordiv(count + (rows - 1), rows)
     lane, in_block = counter("l", block), counter("block", across) * block
     shared = [e for e in loads if depends(e, reduced) and depends(e, [columns]) and not depends(e, sharing)]
     shared = [substitute(columns.rewrite(e), {name_of(columns.var): in_block + lane}) for e in shared]  # so that panels are seen for what they are
     far = any(_is_far(e, reduced, lane, itemsize) for e in shared)
     transposed = any(step_along(e, lane) != 1 for e in shared)  # packed, it is read by squares and not element by element: that pays for any rows
-    nest.packs = far and (transposed or count >= MIN_PACKED_ROWS) and len(shared) * n * block * itemsize <= PACK_BYTES
+    nest.packs = far and (transposed or of.packs) and isinstance(n, int) and len(shared) * n * block * itemsize <= PACK_BYTES
     together = _together(size_of(before) * across, count, rows) if nest.packs else 1
-    groups = -(-down // together)
-    nest.iterations = size_of(before) * across * groups
+    groups = floordiv(down + (together - 1), together)
+    nest.iterations = size_of(before) * across * groups * is_in_range(count, of.of)
     p = counter("p", nest.iterations)
     nest.rows(before, floordiv(p, across * groups))
     start = mod(floordiv(p, groups), across) * block
@@ -160,22 +215,28 @@ def tiled_column(
     t, q = counter("t", width), counter("q", n)
     nest.across(columns, start, block, t)
     nest.rows(reduced, q)
-    lanes = Loop("lanes", "t", start, block, width if width % block else None)
+    lanes = Loop("lanes", "t", start, block, limit_of(width, block))
     if nest.packs:
         first, nest.shared = mod(p, groups) * together, groups
         nest.row = counter("r", down) * rows
-        nest.outer(Loop("serial", "r", first, together, down if down % together else None), lanes)
+        nest.outer(Loop("serial", "r", first, together, limit_of(down, together)), lanes)
     else:
-        nest.row = mod(p, down) * rows
+        nest.row = (p if size_of(before) * across == 1 else mod(p, down)) * rows
         nest.outer(lanes)
     nest.element_level = len(nest.outer_loops()) + 2
     nest.level_of.update(r=2, row=nest.element_level - 2, t=nest.element_level - 1, e=nest.element_level - 1)
     nest.inner("serial", "q", 0, n)
-    nest.steps = steps_at_once([b.size for b in reduced])  # type: ignore[misc]
+    sizes = [b.size for b in reduced if isinstance(b.size, int)]
+    nest.steps = steps_at_once(sizes) if len(sizes) == len(reduced) else 1
     nest.column, nest.block = t - start, block
     nest.scratch_index, nest.scratch_size = q * block + nest.column, n * block
     nest.row_elements = UNBOUNDED
     return nest
+
+
+def limit_of(n: Int, part: int) -> Int | None:
+    """Where the last part of ``n`` ends, if it may be shorter than the others."""
+    return None if isinstance(n, int) and n % part == 0 else n
 
 
 MIN_DEVICE_PANELS = 128  # so many parallel iterations keep a large device busy

@@ -7,29 +7,42 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
-from hologram.errors import IndexOutOfRange, ShapeError
+from hologram.errors import IndexOutOfRange
 from hologram.ir.node import Node
 from hologram.ir.symbolic import Int
 from hologram.numpy.arguments import array
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace.operators import array_node, extent_node
-from hologram.trace.recorder import cast_node, constant, record
+from hologram.trace.recorder import assume, cast_node, constant, record
 
 
 def starts(part: Any, n: Int, drop: bool, what: str, beyond: str = "raise") -> Node:
     """Indices along an axis of extent ``n``. Tensors are clamped, or, to ``drop`` what is out of range, stay so. NumPy arrays are treated as
     ``beyond`` says: see :class:`~hologram.numpy.indexing.selection.Selection`."""
     if isinstance(part, np.ndarray):
-        return array_node(checked(part, n, what, beyond))
+        return array_node(checked(part, n, what, beyond)) if isinstance(n, int) else _in_symbolic(_wide(part), n, beyond)
     return (wrapped if drop else clamped)(array(part, what), n)
 
 
-def checked(indices: np.ndarray, n: Int, what: str, beyond: str = "raise") -> np.ndarray:
+def _in_symbolic(indices: np.ndarray, n: Int, beyond: str) -> Node:
+    """Known indices along an axis of symbolic extent ``n``: where those out of range are an error, it is taken that there are none."""
+    if beyond == "clip":
+        return clamped(array_node(indices), n)
+    if beyond != "drop" and indices.size:
+        assume(n - 1 - int(indices.max()))
+        assume(n + int(indices.min()))
+    return array_node(indices) if not indices.size or indices.min() >= 0 else wrapped(array_node(indices), n)
+
+
+def _wide(indices: np.ndarray) -> np.ndarray:
+    """Indices as int64."""
+    return np.asarray((np.minimum(indices, np.uint64(2**62)) if indices.dtype == np.uint64 else indices).astype(np.int64))
+
+
+def checked(indices: np.ndarray, n: int, what: str, beyond: str = "raise") -> np.ndarray:
     """Known indices as int64, counted from the front. Those out of range raise IndexOutOfRange, become the nearest (``clip``), or stay (``drop``)."""
-    if not isinstance(n, int):
-        raise located(ShapeError(f"{what}: constant indices along an axis of symbolic extent {n}: pass the indices as an argument"))
-    wide = (np.minimum(indices, np.uint64(2**62)) if indices.dtype == np.uint64 else indices).astype(np.int64)
+    wide = _wide(indices)
     if beyond == "clip" and n:
         wide = np.clip(wide, -n, n - 1)
     elif beyond != "drop" and wide.size and not (-n <= wide.min() and wide.max() < n):

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from hologram import dtypes
 from hologram.control.loops import scan
-from hologram.control.tracing import STATIC_ONLY
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.ir.symbolic import is_static, prod
@@ -183,7 +182,7 @@ def _steps(fold: Fold, start: Tensor, rows: Tensor, mask: Tensor | None) -> Tens
 def require_static(fold: Fold, rows: Tensor) -> None:
     """Raises ShapeError where the number of steps is not known."""
     if not is_static(rows.shape[0]):
-        raise located(ShapeError(f"{fold.name}: a fold along an axis of symbolic extent {rows.shape[0]}: {STATIC_ONLY}"))
+        raise located(ShapeError(f"{fold.name}: a fold along an axis of symbolic extent {rows.shape[0]}: leave the axis out of jit's dynamic"))
 
 
 # --- running results -------------------------------------------------------------------------------------------------

@@ -22,10 +22,10 @@ from hologram.support.precision import PRECISIONS
 from hologram.support.user_lines import located
 from hologram.support.weak import WeakSet
 from hologram.trace import compiling, tree
-from hologram.trace.call import cache_misses
+from hologram.trace.call import automatic, cache_misses
 from hologram.trace.call.abstract_eval import taken_apart
-from hologram.trace.call.signature import Call, Dynamic, Signature, name_of
-from hologram.trace.call.specialisation import SPECIALISATION_LIMIT, Specialisation, home_of, realised_leaves
+from hologram.trace.call.signature import AUTOMATIC, Call, Dynamic, Signature, name_of
+from hologram.trace.call.specialisation import NATIVE_LIMIT, SPECIALISATION_LIMIT, Specialisation, home_of, realised_leaves
 from hologram.trace.call.stages import Lowered
 from hologram.trace.call.trace_call import Traced, holds, trace_call
 from hologram.trace.checks import as_function, choice
@@ -47,6 +47,7 @@ class Jitted:
         "_device",
         "_dispatch",
         "_donated",
+        "_families",
         "_last_miss",
         "_precision",
         "_signature",
@@ -72,6 +73,7 @@ class Jitted:
         self._donated = self._signature.positions("donate_argnums", donate_argnums)
         self._precision = precision
         self._specialisations = Recent(SPECIALISATION_LIMIT)
+        self._families = Recent(SPECIALISATION_LIMIT)
         self._last_miss: str | None = None
         self._dispatch: Any = None
         self.__call__ = self._python_call
@@ -100,12 +102,11 @@ class Jitted:
         if _disabled.depth or current() is not None or transforming():
             args, options = tree.map(self._own, (args, options))
             return self.__wrapped__(*args, **options)
-        call = self._signature.take_apart(args, options)
-        found = self._specialised(call)
+        call, found = self._specialised(self._signature.take_apart(args, options))
         if found.executable.remote:
             realised_leaves(call.leaves)
         if settings.native and found.is_new(call):
-            self._go_native(call, found)
+            self._go_native(call, found, args, options)
         return found.run(call.leaves)
 
     def _own(self, x: Any) -> Any:
@@ -115,16 +116,48 @@ class Jitted:
             x = put(asarray(x), self._device)
         return copy(x) if type(x) is Tensor else x
 
-    def _specialised(self, call: Call) -> Specialisation:
-        """The program for ``call``: found, or made by one thread while others that ask for it wait."""
-        device, homes = self._device_for(call)
-        key = (call.key, settings.code, device, homes)
-        found = self._specialisations.get(key)
-        if found is None:
-            found = compiling.once((id(self), key), lambda: self._specialisations.get(key) or self._specialise(key, call, device, homes))
+    def _specialised(self, call: Call) -> tuple[Call, Specialisation]:
+        """The program for ``call``, and the call as that program takes it, with or without symbols."""
+        place = settings.code, *self._device_for(call)
+        if self._signature.automatic and self._specialisations.get((call.key, *place)) is None:
+            served = self._automatic(call, place)
+            if served is not None:
+                return served
+        found = self._found(call, place)
         if found.assumptions and not holds(found.assumptions, call):
-            return self._specialised(call.concrete())
-        return found
+            call = call.concrete()
+            return call, self._found(call, place)
+        return call, found
+
+    def _found(self, call: Call, place: Any) -> Specialisation:
+        """The program of the call's very signature: found, or made by one thread while others that ask for it wait."""
+        key = (call.key, *place)
+        found = self._specialisations.get(key)
+        return found or compiling.once((id(self), key), lambda: self._specialisations.get(key) or self._specialise(key, call, *place[1:]))
+
+    def _automatic(self, call: Call, place: Any) -> tuple[Call, Specialisation] | None:
+        """The program in which axes of ``call`` that vary are symbolic; None where it is compiled for its sizes."""
+        key = (automatic.family_key(call), place)
+        family = self._families.get(key)
+        if family is None:
+            family = automatic.Family()
+            self._families.put(key, family)
+        if family.is_static or place[1] not in (None, CPU):
+            return None
+        family.note(call.types)
+        symbolic = call.symbolic(family.axes)
+        if not symbolic.sizes:
+            return None
+        try:
+            found = self._found(symbolic, place)
+        except Exception as e:
+            reason = str(e).partition("\n")[0]
+        else:
+            return (symbolic, found) if holds(found.assumptions, symbolic) else None
+        self._found(call, place)  # what is wrong with the call itself is raised here
+        family.is_static = True
+        self._tell_miss(f"{self._last_miss}\n  its sizes stay static, because with symbols: {reason}")
+        return None
 
     def _device_for(self, call: Call) -> tuple[str | None, tuple[str, ...]]:
         """The device that a call's program is made for, and, where that is to be decided, the devices of the arguments."""
@@ -133,28 +166,34 @@ class Jitted:
         return self._device, tuple([home_of([x]) or CPU for x in call.leaves]) if self._device == AUTO else ()
 
     def _specialise(self, key: Any, call: Call, device: str | None, homes: tuple[str, ...]) -> Specialisation:
-        record = cache_misses.Record(self._signature, call)
-        self._last_miss = cache_misses.explain(self.__name__, record, [s.record for s in self._specialisations.values()])
-        if settings.explain_misses:
-            print(self._last_miss, file=sys.stderr)
         traced = self._trace(call)
+        if self._signature.automatic:
+            automatic.check_traced(traced)
         executable = compiling.compile_graph(traced.graph, self._precision, device, homes)
+        record = cache_misses.Record(self._signature, call)
+        self._tell_miss(cache_misses.explain(self.__name__, record, [s.record for s in self._specialisations.values()]))
         found = Specialisation(executable, traced, self._donated_leaves(call), record)
         self._specialisations.put(key, found)
         return found
+
+    def _tell_miss(self, text: str) -> None:
+        """Notes, and says if asked to, why there is another program."""
+        self._last_miss = text
+        if settings.explain_misses:
+            print(text, file=sys.stderr)
 
     def _trace(self, call: Call) -> Traced:
         """The call's graph."""
         return trace_call(self.__name__, self.__wrapped__, call)
 
-    def _go_native(self, call: Call, made: Specialisation) -> None:
+    def _go_native(self, call: Call, made: Specialisation, args: tuple[Any, ...], options: dict[str, Any]) -> None:
         """Lets native code serve the calls that are like this one from now on."""
         from hologram.trace.call import native_dispatch
 
         if self._dispatch is None:
-            self._dispatch = native_dispatch.Dispatch(self._python_call, self.__name__, SPECIALISATION_LIMIT)
+            self._dispatch = native_dispatch.Dispatch(self._python_call, self.__name__, NATIVE_LIMIT)
             self.__call__ = self._dispatch.call
-        native_dispatch.add(self._dispatch, call, made)
+        native_dispatch.add(self._dispatch, call, made, args, options)
 
     def _donated_leaves(self, call: Call) -> list[int]:
         """Indices of the leaves that belong to donated positional arguments."""
@@ -178,6 +217,7 @@ class Jitted:
     def clear_cache(self) -> None:
         """Forgets what was compiled."""
         self._specialisations.clear()
+        self._families.clear()
         if self._dispatch is not None:
             self._dispatch.clear()
 
@@ -199,7 +239,7 @@ def jit(
     donate_argnums: int | Iterable[int] = (),
     device: Any = None,
     precision: str = "standard",
-    dynamic: Dynamic = False,
+    dynamic: Dynamic = AUTOMATIC,
 ) -> Any:
     """Compiles a function to native code; without ``f`` a decorator with these options.
 
@@ -210,8 +250,8 @@ def jit(
     - ``donate_argnums``: arguments whose Tensors may not be used after the call; their memory may be reused.
     - ``device``: where it runs, one of :func:`hologram.devices`; None: where the arguments are. Results stay there (see docs/gpu.md).
     - ``precision``: ``exact``, ``standard``, ``fast``, or ``tf32``: as ``standard``, and products of float32 may round their factors to TF32 on GPUs.
-    - ``dynamic``: True, or a dict from argument number or name to axes: extents that are symbols, so one program serves every size
-      (see docs/shapes.md).
+    - ``dynamic``: which extents are symbols, so that one program serves every size (see docs/shapes.md): ``"auto"``, those of axes whose size
+      has changed twice; True, all; a dict from argument number or name to axes, these; False, none.
 
     Raises ArgumentError for what is no function, and for an axis or argument that a call does not have; TracedValueError where ``f`` reads the value
     of a traced argument.

@@ -27,8 +27,9 @@ class _NotNative(Exception):
     """Native code has no such container."""
 
 
-def add(dispatcher: Dispatch, call: Call, made: Specialisation) -> None:
-    """Lets native code serve the calls that are like ``call``, whose Tensors are realised, where it can: not those with registered classes.
+def add(dispatcher: Dispatch, call: Call, made: Specialisation, args: tuple[Any, ...], options: dict[str, Any]) -> None:
+    """Lets native code serve the calls that are like ``call``, made with these arguments, whose Tensors are realised, where it can: not those with
+    registered classes.
 
     A program whose extents are symbolic is told apart by its sizes: what native code knows of it is one specialisation for each.
     """
@@ -36,7 +37,7 @@ def add(dispatcher: Dispatch, call: Call, made: Specialisation) -> None:
         spec = _on_device(call, made) if made.executable.remote else _specification(call, made)
     except _NotNative:
         return
-    dispatcher.add(spec)
+    dispatcher.add(spec, args, options)
 
 
 def _on_device(call: Call, made: Specialisation) -> Spec:
@@ -95,7 +96,7 @@ def _specification(call: Call, made: Specialisation) -> Spec:
         symbols=symbols,
         donated=sorted(donated),
         arena_bytes=arena_bytes,
-        long=executable.long,
+        long=executable.is_long_at([t.shape for t in types]),
         parallel=executable.parallel,
     )
 

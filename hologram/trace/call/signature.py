@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,8 @@ from hologram.trace.operators import SCALARS, check_unmasked, is_wide
 from hologram.trace.tensor import Tensor
 from hologram.trace.tree import Treedef
 
-Dynamic = bool | Mapping[int | str, int | Iterable[int]]
+AUTOMATIC = "auto"  # axes turn symbolic by themselves: hologram.trace.call.automatic
+Dynamic = bool | str | Mapping[int | str, int | Iterable[int]]
 
 
 class LeafType:
@@ -69,6 +70,11 @@ class Call:
         types = [LeafType(tuple(substitute(n, self.sizes) for n in t.shape), t.dtype, t.weak) for t in self.types]
         return Call(self.leaves, types, self.treedef, self.statics, self.key[1], self.keywords, {})
 
+    def symbolic(self, axes: Collection[tuple[int, int]]) -> Call:
+        """The same call with symbols for these axes, pairs of a leaf and its axis; see :func:`_with_symbols`."""
+        types, sizes = _with_symbols(self.types, lambda leaf, axis: (leaf, axis) in axes)
+        return Call(self.leaves, types, self.treedef, self.statics, self.key[1], self.keywords, sizes)
+
     def arguments(self, leaves: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         """The arguments to call the function with: the static ones in their places, ``leaves`` for the dynamic ones."""
         args, options = tree.unflatten(self.treedef, leaves)
@@ -84,7 +90,7 @@ class Call:
 class Signature:
     """How the calls of ``function`` are taken apart."""
 
-    __slots__ = ("name", "parameters", "static_positions", "static_names", "dynamic", "_accepts", "_optional")
+    __slots__ = ("name", "parameters", "static_positions", "static_names", "automatic", "dynamic", "_accepts", "_optional")
 
     def __init__(
         self, function: Callable[..., Any], static_argnums: int | Iterable[int], static_argnames: str | Iterable[str], dynamic: Dynamic
@@ -96,7 +102,10 @@ class Signature:
         positions |= {i for i, p in enumerate(self.parameters) if p in names}
         names |= {self.parameters[p] for p in positions if p < len(self.parameters)}
         self.static_positions, self.static_names = sorted(positions), frozenset(names)
-        self.dynamic: bool | dict[int | str, tuple[int, ...]] = dynamic if isinstance(dynamic, bool) else self._dynamic_places(dynamic)
+        self.automatic = dynamic == AUTOMATIC
+        self.dynamic: bool | str | dict[int | str, tuple[int, ...]] = (
+            dynamic if self.automatic or isinstance(dynamic, bool) else self._dynamic_places(dynamic)  # type: ignore[assignment, arg-type]
+        )
 
     def positions(self, option: str, numbers: int | Iterable[int]) -> set[int]:
         """The positions that an option of ``jit`` names, from 0. Raises ArgumentError for what is no position of the function."""
@@ -117,7 +126,8 @@ class Signature:
     def _dynamic_places(self, dynamic: Mapping[int | str, int | Iterable[int]]) -> dict[int | str, tuple[int, ...]]:
         """The axes that ``dynamic`` names, by position, or by name for what has none."""
         if not isinstance(dynamic, Mapping):
-            raise located(ArgumentError(f"jit: dynamic is a bool or a dict from arguments to axes, not {type(dynamic).__name__}"))
+            what = repr(dynamic) if isinstance(dynamic, str) else type(dynamic).__name__
+            raise located(ArgumentError(f"jit: dynamic is a bool, 'auto' or a dict from arguments to axes, not {what}"))
         places: dict[int | str, tuple[int, ...]] = {}
         for k, v in dynamic.items():
             place: int | str = self._named("dynamic", k) if isinstance(k, str) else self._position("dynamic", k)
@@ -158,7 +168,9 @@ class Signature:
             elif kind not in SCALARS:
                 x = leaves[i] = self._array(x, i, args, options, statics)
             types.append(_type_of(x))
-        sizes = self._make_symbolic(types, args, options, statics) if self.dynamic else {}
+        sizes: dict[str, int] = {}
+        if self.dynamic and not self.automatic:
+            types, sizes = self._make_symbolic(types, args, options, statics)
         static_key = tuple([self._static_key(place, value) for place, value in statics.items()])
         return Call(leaves, types, treedef, statics, static_key, keywords, sizes)
 
@@ -202,19 +214,15 @@ class Signature:
         args, options = tree.unflatten(call.treedef, call.leaves)
         return self.paths(args, options, call.statics)
 
-    def _make_symbolic(self, types: list[LeafType], args: Any, options: Any, statics: Any) -> dict[str, int]:
-        """Duck shaping: equal sizes of dynamic axes share a symbol; sizes 0 and 1, which broadcast differently, stay. Gives the symbols' values."""
+    def _make_symbolic(self, types: list[LeafType], args: Any, options: Any, statics: Any) -> tuple[list[LeafType], dict[str, int]]:
+        """The types with symbols for the axes that ``dynamic`` names, and the symbols' values."""
         allowed = self._dynamic_axes(args, options, statics)
-        symbols: dict[int, Any] = {}
-        for i, leaf in enumerate(types):
-            shape = list(leaf.shape)
-            for axis, n in enumerate(shape):
-                if isinstance(n, int) and n > 1 and (allowed[i] is None or axis in allowed[i] or axis - len(shape) in allowed[i]):
-                    if n not in symbols:
-                        symbols[n] = var(f"n{len(symbols)}", low=2)
-                    shape[axis] = symbols[n]
-            leaf.shape = tuple(shape)
-        return {f"n{i}": n for i, n in enumerate(symbols)}
+
+        def is_open(leaf: int, axis: int) -> bool:
+            axes = allowed[leaf]
+            return axes is None or axis in axes or axis - len(types[leaf].shape) in axes
+
+        return _with_symbols(types, is_open)
 
     def _dynamic_axes(self, args: Any, options: Any, statics: Any) -> list[Any]:
         """For each leaf the axes that may be symbolic; None for all. Raises ArgumentError for an argument or axis that is not there."""
@@ -241,6 +249,21 @@ class Signature:
             if rank is not None and not -rank <= axis < rank:
                 name = place if isinstance(place, str) else self.parameter(place)
                 raise located(ArgumentError(f"{self.name}: dynamic names axis {axis} of {name}, which has {rank} axes"))
+
+
+def _with_symbols(types: list[LeafType], is_open: Callable[[int, int], bool]) -> tuple[list[LeafType], dict[str, int]]:
+    """Duck shaping: equal sizes of open axes share a symbol; sizes 0 and 1, which broadcast differently, stay. Gives the symbols' values too."""
+    symbols: dict[int, Any] = {}
+    out: list[LeafType] = []
+    for leaf, t in enumerate(types):
+        shape = list(t.shape)
+        for axis, n in enumerate(shape):
+            if isinstance(n, int) and n > 1 and is_open(leaf, axis):
+                if n not in symbols:
+                    symbols[n] = var(f"n{len(symbols)}", low=2)
+                shape[axis] = symbols[n]
+        out.append(LeafType(tuple(shape), t.dtype, t.weak) if shape else t)
+    return out, {f"n{i}": n for i, n in enumerate(symbols)}
 
 
 def exactly(value: Any) -> Any:

@@ -23,6 +23,7 @@ from hologram.trace.operators import pinned
 from hologram.trace.tensor import Tensor
 
 SPECIALISATION_LIMIT = 256  # signatures kept compiled for one function
+NATIVE_LIMIT = 1024  # signatures, and sizes of symbolic ones, that native code knows of one function
 
 
 class Specialisation:
@@ -33,7 +34,7 @@ class Specialisation:
     def __init__(self, executable: compiling.Executable, traced: Traced, donated: list[int], record: cache_misses.Record) -> None:
         self.executable, self.donated, self.record = executable, donated, record
         self.out_tree, self.assumptions = traced.out_tree, traced.assumptions
-        self._forms = Recent(SPECIALISATION_LIMIT)  # types of leaves, and sizes, of earlier calls by Python: how many there were
+        self._forms = Recent(NATIVE_LIMIT)  # types of leaves, and sizes, of earlier calls by Python: how many there were
 
     def is_new(self, call: Call) -> bool:
         """Whether native code should now learn of calls like this one: the first, or the second where sizes vary and each costs a specialisation."""

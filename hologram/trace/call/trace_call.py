@@ -21,10 +21,11 @@ from hologram.trace.tree import Treedef
 class Traced:
     """What tracing a call gives: the graph, the structure of the results, and what was assumed of symbolic extents."""
 
-    __slots__ = ("graph", "out_tree", "assumptions")
+    __slots__ = ("graph", "out_tree", "assumptions", "refused")
 
-    def __init__(self, graph: Graph, out_tree: Treedef, assumptions: list[Expr]) -> None:
+    def __init__(self, graph: Graph, out_tree: Treedef, assumptions: list[Expr], refused: str | None = None) -> None:
         self.graph, self.out_tree, self.assumptions = graph, out_tree, assumptions
+        self.refused = refused  # where the function asked for the value of a symbolic extent, and went on: the error that it caught
 
 
 def trace_call(name: str, function: Callable[..., Any], call: Call) -> Traced:
@@ -38,7 +39,7 @@ def trace_call(name: str, function: Callable[..., Any], call: Call) -> Traced:
             outputs = [_output(x, name) for x in results]
     finally:  # also where an interrupt came before the trace, or a transform in it, ended itself
         thread_state.trace, thread_state.levels, thread_state.stacks = before
-    return Traced(trace.graph(outputs), out_tree, list(dict.fromkeys(trace.assumptions)))
+    return Traced(trace.graph(outputs), out_tree, list(dict.fromkeys(trace.assumptions)), trace.refused)
 
 
 @contextlib.contextmanager

@@ -192,7 +192,8 @@ PATTERNS = {
         CHECK: b1[i] =
         CHECK: kernel
         CHECK: parallel p from 0 count ((n0+3071)//3072)
-        CHECK: inside(3072*p+q, n0)
+        CHECK: serial q from 0 count 3072 below n0-3072*p
+        CHECK-NOT: inside(3072*p+q
         CHECK: b1[5*p+t] =
         CHECK: kernel
         CHECK: count ((n0+3071)//3072) with {{a\d+}} = reduce_sum

@@ -15,7 +15,7 @@ from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.fusion.fused_graph import Output
 from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.memory.arena import LINE_BYTES
-from hologram.ir.node import Node, nbytes
+from hologram.ir.node import Node, estimated_bytes, nbytes
 
 MAX_STEP_STACK_BYTES = 8192  # of all stack slots of one control step
 MAX_GRAPH_STACK_BYTES = 65536  # of all stack slots of one function
@@ -32,16 +32,16 @@ class BodyWriter:
         self.w, self.f, self.step, self.frame = w, w.f, step, frame
         self.node = step.node
         self.operands = [w.pointer(x, frame) for x in step.operands]
-        self.workspace = w.pointer(step, frame) if step.nbytes else frame.arena
-        self.arena = w.at(self.workspace, step.arena)
+        self.workspace = w.pointer(step, frame) if step.nbytes != 0 else frame.arena
+        self.arena = w.moved(self.workspace, step.arena)
         self.stack_left = MAX_STEP_STACK_BYTES
 
     # --- stack slots -----------------------------------------------------------------------------------------------------
 
     def takes_stack_slot(self, x: Node, count: int = 1) -> bool:
         """Whether an array is small and there is stack memory left for ``count`` of it; if so, that much is taken."""
-        size = nbytes(x) * count
-        if nbytes(x) > STACK_SLOT_BYTES or size > min(self.stack_left, MAX_GRAPH_STACK_BYTES - self.w.stack_bytes):
+        size = estimated_bytes(x) * count
+        if estimated_bytes(x) > STACK_SLOT_BYTES or size > min(self.stack_left, MAX_GRAPH_STACK_BYTES - self.w.stack_bytes):
             return False
         self.stack_left -= size
         self.w.stack_bytes += size
@@ -62,7 +62,7 @@ class BodyWriter:
                 continue
             if self.takes_stack_slot(x):
                 pointers[x] = self.stack_slot(x)
-            elif self.w.is_outlined and nbytes(x):
+            elif self.w.is_outlined and estimated_bytes(x):
                 raise NoStackLeft
 
     # --- results and steps ---------------------------------------------------------------------------------------------
@@ -70,9 +70,9 @@ class BodyWriter:
     def result(self, i: int) -> Reg:
         """Where result ``i`` goes; to spare memory where nobody wants it."""
         node = self.step.results[i]
-        if node is None and self.w.is_outlined and nbytes(self.step.execution_plans[-1].outputs[i].node) > STACK_SLOT_BYTES:
+        if node is None and self.w.is_outlined and estimated_bytes(self.step.execution_plans[-1].outputs[i].node) > STACK_SLOT_BYTES:
             raise NoStackLeft
-        return self.w.at(self.workspace, self.step.spare[i]) if node is None else self.w.pointer(node, self.frame)
+        return self.w.moved(self.workspace, self.step.spare[i]) if node is None else self.w.pointer(node, self.frame)
 
     def is_aligned(self, i: int) -> bool:
         """Whether result ``i`` starts at a line of the cache."""

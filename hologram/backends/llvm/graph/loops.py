@@ -14,8 +14,8 @@ from hologram.backends.llvm.graph.writer import Frame, GraphWriter
 from hologram.backends.llvm.text import LoopHead, Reg
 from hologram.graph.lower.control_step import ENDLESS_NS, Carry, ControlStep
 from hologram.graph.memory.arena import LINE_BYTES
-from hologram.ir.node import Node, nbytes
-from hologram.ir.symbolic import mod
+from hologram.ir.node import Node, symbolic_bytes
+from hologram.ir.symbolic import Int, mod
 from hologram.primitives.control import scan
 
 POLL_NS = 200_000.0  # a loop looks for signals about this often
@@ -35,7 +35,7 @@ class LoopWriter(BodyWriter):
         consts: int = node.attrs[1] if self.is_scan else node.attrs[2]
         self.body = step.execution_plans[-1]
         self.carries: int = node.attrs[2] if self.is_scan else len(self.body.outputs)
-        self.length: int | None = node.attrs[3] if self.is_scan else None
+        self.length: Int | None = node.attrs[3] if self.is_scan else None
         self.starts = self.operands[consts : consts + self.carries]
         self.xs = self.operands[consts + self.carries :]
         self.x_nodes = self.body.inputs[consts + self.carries :]
@@ -91,17 +91,17 @@ class LoopWriter(BodyWriter):
         for k in range(self.carries):
             end = other = self.ends[k]
             if self.places[k] is None and self.step.carries[k] is Carry.TWO_BUFFERS:
-                other = self.w.at(self.workspace, self.step.other[k])
+                other = self.w.moved(self.workspace, self.step.other[k])
             # the last of the steps is to write where the result goes
-            pairs.append((other, end) if self.length is not None and self.length % 2 == 0 else (end, other))
+            pairs.append((other, end) if isinstance(self.length, int) and self.length % 2 == 0 else (end, other))
         return pairs
 
     def _moving(self) -> list[Reg]:
         """The pointers that go from step to step, as they are at first: those of carries, then those of buffers that are free."""
         starts, free = list(self.starts), list[Reg]()
         if self.rotation is not None:
-            assert self.length is not None
-            others = [self.w.at(self.workspace, self.step.other[k]) for k in self.rotating[: self.rotation.free]]
+            assert isinstance(self.length, int)
+            others = [self.w.moved(self.workspace, self.step.other[k]) for k in self.rotating[: self.rotation.free]]
             buffers = self.rotation.starts(self.length, [*(self.ends[k] for k in self.rotating), *others])
             for k, buffer in zip(self.rotating, buffers, strict=False):
                 self.w.arrive(buffer, starts[k], self.carry_nodes[k])
@@ -116,7 +116,7 @@ class LoopWriter(BodyWriter):
 
     def _element(self, base: Reg, node: Node, at: Reg) -> Reg:
         """Element ``at`` of a stack of arrays like ``node``."""
-        return self.w.at(base, self.f.emit(f"mul nsw i64 {at.text}, {nbytes(node)}", "i64", 1))
+        return self.w.at(base, self.f.int_op("mul", at, self.w.integers.integer(symbolic_bytes(node))))
 
     def _elements(self, at: Reg) -> tuple[list[Reg], list[Reg]]:
         """Pointers to this step's xs and ys; what nobody wants is written to one place."""
@@ -131,7 +131,7 @@ class LoopWriter(BodyWriter):
 
     def _rows_are_aligned(self, i: int) -> bool:
         """Whether each step's part of the stacked result ``i`` starts at a line of the cache."""
-        return not self.wanted[i] or self.is_aligned(i) and mod(nbytes(self.body.outputs[i].node), LINE_BYTES) == 0
+        return not self.wanted[i] or self.is_aligned(i) and mod(symbolic_bytes(self.body.outputs[i].node), LINE_BYTES) == 0
 
     # --- steps ---------------------------------------------------------------------------------------------------------
 
@@ -214,15 +214,16 @@ class LoopWriter(BodyWriter):
     def _scan(self, moving: list[Reg]) -> list[Reg]:
         """Counts steps. Where there are many, a loop of stretches with a look at signals after each is around the loop of steps."""
         assert self.length is not None
-        f, every, length = self.f, self._polled_steps(), Reg(str(self.length), "i64", 1)
+        f, every, length = self.f, self._polled_steps(), self.w.integers.integer(self.length)
 
         def step(i: Reg, carried: list[Reg]) -> list[Reg]:
             return self._step(self._number(i), carried)
 
-        if self.length <= every:
-            return f.counted(ZERO, length, 1, moving, step, at_least_once=self.length > 0)
-        every = _equal_part(self.length, every)
-        are_equal = self.length % every == 0
+        known = self.length if isinstance(self.length, int) else None
+        if known is not None and known <= every:
+            return f.counted(ZERO, length, 1, moving, step, at_least_once=known > 0)
+        every = every if known is None else _equal_part(known, every)
+        are_equal = known is not None and known % every == 0
 
         def stretch(i: Reg, carried: list[Reg]) -> list[Reg]:
             end = f.emit(f"add nuw nsw i64 {i.text}, {every}", "i64", 1)
@@ -231,12 +232,12 @@ class LoopWriter(BodyWriter):
             self.w.poll()
             return after
 
-        return f.counted(ZERO, length, every, moving, stretch, at_least_once=True)
+        return f.counted(ZERO, length, every, moving, stretch, at_least_once=known is not None)
 
     def _number(self, i: Reg) -> Reg:
         """Which element of the sequences the step ``i`` of a scan is about."""
         assert self.length is not None
-        return self.f.emit(f"sub nsw i64 {self.length - 1}, {i.text}", "i64", 1) if self.node.attrs[4] else i
+        return self.f.int_op("sub", self.w.integers.integer(self.length - 1), i) if self.node.attrs[4] else i
 
     def _while(self, moving: list[Reg]) -> list[Reg]:
         """Asks the condition before every step."""

@@ -18,6 +18,7 @@ from hologram.graph.lower.control_step import ENDLESS_NS, ControlStep
 from hologram.graph.lower.independent_steps import independent_steps
 from hologram.graph.lower.lowered import Lowered
 from hologram.ir.node import Node
+from hologram.ir.symbolic import Int
 
 MIN_ENDLESS_STEPS = 64  # of loops around loops whose end is not known, for threads to share them
 PIECES = 256  # of a loop, at least, from which threads take
@@ -42,7 +43,9 @@ def write_in_parallel(w: GraphWriter, step: ControlStep, frame: Frame) -> bool:
 
 
 def _is_long(step: ControlStep) -> bool:
-    length: int = step.node.attrs[3] if len(step.node.attrs) > 3 else 0
+    length: Int = step.node.attrs[3] if len(step.node.attrs) > 3 else 0
+    if not isinstance(length, int):
+        return False
     inside = sum(p.donated_cost for p in step.execution_plans)
     return length >= MIN_ENDLESS_STEPS if inside >= ENDLESS_NS else length * inside >= 2 * SERIAL_NS
 

@@ -63,7 +63,7 @@ def find_rotation(step: ControlStep, on_stack: Sequence[bool]) -> Rotation | Non
             free = [j for j in (i - step.consts for i in given) if j in moving and j not in sources.values() and nbytes(outputs[j].node) == like]
             sources.update({k: free[0]} if free else {})
     members = sorted({*sources, *sources.values()})
-    if not members or length <= len(members):
+    if not members or not isinstance(length, int) or length <= len(members):
         return None
     number = {k: i for i, k in enumerate(members)}
     return Rotation(members, [number[sources[k]] if k in sources else None for k in members])

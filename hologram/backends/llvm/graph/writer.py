@@ -27,12 +27,12 @@ from hologram.errors import CompileError
 from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.kernel.ir import Kernel
 from hologram.graph.kernel.printer import print_kernel
-from hologram.graph.lower.control_step import ControlStep
+from hologram.graph.lower.control_step import Allocation, ControlStep
 from hologram.graph.lower.host_step import HostStep
 from hologram.graph.lower.lowered import Lowered
 from hologram.graph.memory.arena import ArenaAllocation
-from hologram.ir.node import Node, nbytes
-from hologram.ir.symbolic import bounds
+from hologram.ir.node import Node, estimated_bytes, symbolic_bytes
+from hologram.ir.symbolic import Int, bounds
 
 SERIAL_NS = 3_000.0  # less work than this stays on the calling thread
 GRAIN_NS = 3_000.0  # work that a thread takes at one time
@@ -69,7 +69,7 @@ class Frame:
     def __init__(
         self,
         plan: ExecutionPlan,
-        allocation: ArenaAllocation | None,
+        allocation: Allocation | None,
         arena: Reg,
         pointers: dict[Node, Reg],
         inside_loop: bool = True,
@@ -97,7 +97,7 @@ class GraphWriter:
         self.stack_bytes = 0
         self.origins: dict[Reg, tuple[Reg, int]] = {}  # of addresses that are others moved on by a number of bytes
         self.f = FunctionText()
-        self.integers = Integers(self.f)
+        self.integers = Integers(self.f, keeps=False)  # what is computed inside of a loop or branch is not there behind it
         self.declarations = ATTRIBUTES + DECLARATIONS * checked
 
     def render(self, plan: ExecutionPlan, allocation: ArenaAllocation | None) -> GraphWriter:
@@ -141,7 +141,7 @@ class GraphWriter:
         """What is written inside becomes a function of its own, which is kept unless an exception ends it."""
         before = self.f, self.integers, self.scratch, self.args, self.stack_bytes
         function = Outlined(f"loop_chunk{len(self.outlined_texts)}", self.f)
-        self.f, self.integers = function.f, Integers(function.f)
+        self.f, self.integers = function.f, Integers(function.f, keeps=False)
         self.integers.vars, self.scratch = before[1].vars, Reg("%scratch", "ptr", 1)
         self.is_outlined, self.stack_bytes = True, 0
         try:
@@ -210,11 +210,15 @@ class GraphWriter:
             self.origins[moved] = origin, before + offset
         return moved
 
+    def moved(self, base: Reg, offset: Int) -> Reg:
+        """The same for an expression."""
+        return self.at(base, offset if isinstance(offset, int) else self.integers.integer(offset))
+
     def copy(self, to: Reg, source: Reg, node: Node) -> None:
         """Copies the bytes of an array like ``node``."""
-        if to != source and nbytes(node):
-            f, align = self.f, alignment(node.dtype)
-            f.do(f"call void @llvm.memcpy.p0.p0.i64(ptr align {align} {to.text}, ptr align {align} {source.text}, i64 {nbytes(node)}, i1 false)")
+        if to != source and estimated_bytes(node):
+            f, align, size = self.f, alignment(node.dtype), self.integers.integer(symbolic_bytes(node))
+            f.do(f"call void @llvm.memcpy.p0.p0.i64(ptr align {align} {to.text}, ptr align {align} {source.text}, {size.typed}, i1 false)")
 
     def unless_same(self, a: Reg, b: Reg, body: Callable[[], None]) -> None:
         """Runs ``body`` where two addresses differ."""
@@ -228,7 +232,7 @@ class GraphWriter:
 
     def arrive(self, to: Reg, source: Reg, node: Node) -> None:
         """Copies an array like ``node`` to where it is wanted, unless it is there."""
-        if to != source and nbytes(node) > MIN_TESTED_BYTES:
+        if to != source and estimated_bytes(node) > MIN_TESTED_BYTES:
             self.unless_same(to, source, lambda: self.copy(to, source, node))
         else:
             self.copy(to, source, node)
@@ -272,7 +276,7 @@ class GraphWriter:
 
     def _poison_fresh(self, step: int, frame: Frame) -> None:
         """The offsets of intermediates that ``step`` is the first to use, unless it may take over what another one left there."""
-        if frame.allocation is None:
+        if not isinstance(frame.allocation, ArenaAllocation):
             return
         buffers = frame.allocation.buffers.values()
         for p in buffers:
@@ -320,8 +324,16 @@ class GraphWriter:
         if serial(k):
             f.do(f"call void @{name}(ptr {self.args}, i64 0, i64 {chunks.text}, ptr {self.scratch.text})")
             return
-        grain = max(1, int(GRAIN_NS / max(k.cost, 1.0)))
-        self.return_if(f.emit(f"call i64 @hg_parallel_for(ptr %ctx, ptr @{name}, ptr {self.args}, {chunks.typed}, i64 {grain})", "i64", 1))
+        grain = self._grain(k)
+        self.return_if(f.emit(f"call i64 @hg_parallel_for(ptr %ctx, ptr @{name}, ptr {self.args}, {chunks.typed}, {grain.typed})", "i64", 1))
+
+    def _grain(self, k: Kernel) -> Reg:
+        """How many iterations a thread takes at one time."""
+        if isinstance(k.work, int):
+            return Reg(str(max(1, int(GRAIN_NS / max(k.cost, 1.0)))), "i64", 1)
+        iterations, work = self.integers.integer(k.iterations), self.integers.integer(k.work + 1)
+        many = self.f.int_op("udiv", self.f.int_op("mul", iterations, Reg(str(int(1000 * GRAIN_NS)), "i64", 1)), work)
+        return self.f.emit(f"call i64 @llvm.umax.i64({many.typed}, i64 1)", "i64", 1)
 
     def _aliased(self, low: Lowered, values: list[Reg]) -> frozenset[int]:
         """The parameters in whose memory there is another one, where one of the two is written. Arrays overlap as a whole or not at all."""

@@ -100,6 +100,10 @@ def PyDict_SetItem(table: ptr, key: ptr, value: ptr) -> i32: ...
 
 
 @external
+def PyDict_Next(table: ptr, position: ptr, key: ptr, value: ptr) -> i32: ...
+
+
+@external
 def PyDict_Size(table: ptr) -> i64: ...
 
 

@@ -186,6 +186,15 @@ class Spec(Struct):
     replays: ptr  # of such a program: a :class:`replays.Replays`, or None
 
 
+class Index(Struct):
+    """Specialisations by the fingerprints of their calls, in a hash table with free places; laid out by dispatch.py in the memory of a Storage."""
+
+    count: i64  # of the specialisations in it; those that were added later are before these
+    mask: i64  # one less than the number of places, a power of 2
+    fingerprints: Array[i64]  # 0: free
+    specs: Array[ptr]
+
+
 LONG, PARALLEL, TEAM = 1, 2, 4  # of a call: see :func:`calls.flags`
 
 
@@ -347,6 +356,9 @@ class Process(Struct):
     buffer_type: ptr
     buffer_storage: i64  # offset of the slot
     buffer_view: ptr  # Python callable of a buffer: an ndarray over its memory
+    cursor: i64  # in a dict that is walked
+    cursor_key: ptr
+    cursor_value: ptr
     dispatcher_specs: i64
     dispatcher_fallback: i64
     tracing: Array[i64]  # its first element counts open traces: nonzero sends every call to Python

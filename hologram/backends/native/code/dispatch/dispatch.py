@@ -1,15 +1,19 @@
-"""Native code between a caller and a compiled graph: runs the first specialisation that a call matches (:mod:`.match`), wraps the results."""
+"""Native code between a caller and a compiled graph: runs the first specialisation that a call matches (:mod:`.match`), wraps the results.
+
+Of many it is found by the call's fingerprint (:mod:`.fingerprint`).
+"""
 
 from __future__ import annotations
 
 from hologram.backends.native.code.call import context_give, context_take, execute
 from hologram.backends.native.code.capi import Py_DecRef, Py_IncRef, PyErr_Occurred, PyObject_CallOneArg, PyObject_Vectorcall
+from hologram.backends.native.code.dispatch.fingerprint import fingerprint_call
 from hologram.backends.native.code.dispatch.match import drop_leaves, match_call
 from hologram.backends.native.code.dispatch.remote import run_remote
 from hologram.backends.native.code.dispatch.result import build, drop_results, set_slot
 from hologram.backends.native.code.heap import storage_take
 from hologram.backends.native.code.object_layout import layout
-from hologram.backends.native.code.records import Context, Object, Sized, Spec, Storage, heap, process
+from hologram.backends.native.code.records import Context, Index, Object, Sized, Spec, Storage, heap, process
 from hologram.backends.native_lang.language import (
     Array,
     copy,
@@ -95,22 +99,51 @@ def dispatch_matched(context: Context, spec: Spec) -> ptr:
     return made
 
 
+@native
+def find_spec(context: Context, index: Index, args: Array[ptr], nargs: i64, kwnames: ptr) -> Spec:
+    """The specialisation that a call matches, by its fingerprint; its leaves are then held. None if there is none."""
+    wanted = fingerprint_call(args, nargs, kwnames)
+    place = wanted & index.mask
+    while index.fingerprints[place] != 0:
+        if index.fingerprints[place] == wanted:
+            spec = Spec(index.specs[place])
+            if spec.epoch == process.epoch and match_call(context, spec, args, nargs, kwnames) != 0:
+                return spec
+        place = (place + 1) & index.mask
+    return None  # type: ignore[return-value]  # the null pointer
+
+
+@native
+def scan_specs(context: Context, specs: ptr, count: i64, args: Array[ptr], nargs: i64, kwnames: ptr) -> Spec:
+    """As :func:`find_spec`, trying the first ``count`` one after the other."""
+    for i in range(count):
+        spec = Spec(Storage(Pointers(offset(specs, layout.tuple_items))[i + i]).data)
+        if spec.epoch == process.epoch and match_call(context, spec, args, nargs, kwnames) != 0:
+            return spec
+    return None  # type: ignore[return-value]
+
+
 @exported
 def dispatch_call(self: ptr, args: Array[ptr], nargs: i64, kwnames: ptr) -> ptr:
     """METH_FASTCALL | METH_KEYWORDS of every dispatcher: the first specialisation that fits, else the Python fallback."""
     specs = Pointers(offset(self, process.dispatcher_specs))[0]
-    n = Sized(specs).size >> 1  # each specialisation is followed by what it keeps alive
+    n = Sized(specs).size  # each specialisation is followed by what it keeps alive, and of many there is an index at the end
     if n != 0 and process.tracing[0] == 0:
         context = context_take()
         if context is None:
             return None
         Py_IncRef(specs)  # keeps the specialisations and their code alive while this call is in flight
-        for i in range(n):
-            spec = Spec(Storage(Pointers(offset(specs, layout.tuple_items))[i + i]).data)
-            if spec.epoch == process.epoch and match_call(context, spec, args, nargs, kwnames) != 0:
-                made = dispatch_matched(context, spec)
-                Py_DecRef(specs)
-                return made
+        if n & 1 != 0:
+            index = Index(Storage(Pointers(offset(specs, layout.tuple_items))[n - 1]).data)
+            spec = find_spec(context, index, args, nargs, kwnames)
+            if spec is None:
+                spec = scan_specs(context, specs, (n >> 1) - index.count, args, nargs, kwnames)
+        else:
+            spec = scan_specs(context, specs, n >> 1, args, nargs, kwnames)
+        if spec is not None:
+            made = dispatch_matched(context, spec)
+            Py_DecRef(specs)
+            return made
         Py_DecRef(specs)
         context_give(context)
         if PyErr_Occurred() is not None:
