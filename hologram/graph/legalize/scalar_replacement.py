@@ -17,6 +17,7 @@ import numpy as np
 from hologram.graph.legalize.loop_accesses import LoopAccesses
 from hologram.ir.graph import Body, Graph, close, inlined, placeholder
 from hologram.ir.node import Builder, Node, nbytes
+from hologram.ir.symbolic import is_static
 from hologram.primitives.control import project, scan, while_
 
 MAX_STEPS = 3  # from an access to the read that it is carried to
@@ -42,7 +43,7 @@ class Carried(NamedTuple):
 def replace_elements(graph: Graph) -> Graph:
     """``graph`` with loops that carry what later steps read; the graph itself where there is nothing to carry."""
     nodes = graph.nodes()
-    loops = {n: LoopAccesses(n) for n in nodes if n.op in (scan, while_)}
+    loops = {n: LoopAccesses(n) for n in nodes if n.op in (scan, while_) and _has_known_sizes(n)}
     found = {n: carried for n, loop in loops.items() if (carried := _carried(loop))}
     if not found:
         return graph
@@ -57,6 +58,13 @@ def replace_elements(graph: Graph) -> Graph:
         else:
             image[n] = build(n.op, inputs, n.attrs)
     return graph.mapped(image)
+
+
+def _has_known_sizes(loop: Node) -> bool:
+    """Whether distances between windows are known in numbers: no extent of the loop is symbolic."""
+    body: Body = loop.attrs[0 if loop.op is scan else 1]
+    is_known = loop.op is not scan or is_static(loop.attrs[3])
+    return is_known and all(is_static(n) for x in body.graph.nodes() for n in x.shape)
 
 
 def _carried(loop: LoopAccesses) -> list[Carried]:
