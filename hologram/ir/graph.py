@@ -19,10 +19,15 @@ class Graph:
     def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node], lines: dict[Node, Any] | None = None) -> None:
         self.inputs, self.outputs = list(inputs), list(outputs)
         self.lines = lines if lines is not None else {}
+        self._ends: tuple[Node, ...] | None = None  # of which the order is known
+        self._nodes: list[Node] = []
 
     def nodes(self) -> list[Node]:
         """Inputs first (used or not), then everything the outputs need, in topological order."""
-        return topological([*self.inputs, *self.outputs])
+        ends = (*self.inputs, *self.outputs)
+        if ends != self._ends:
+            self._ends, self._nodes = ends, topological(ends)
+        return list(self._nodes)
 
     def mapped(self, image: Mapping[Node, Node], inputs: Sequence[Node] | None = None) -> Graph:
         """The graph of the images of its inputs (or of other ``inputs``) and outputs. Users' lines go along, the first where nodes share an image."""

@@ -8,6 +8,7 @@ equality, and plain integers stay plain ``int``: ``Int = int | Expr``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 from hologram.errors import TracedValueError
@@ -17,13 +18,14 @@ from hologram.support.weak import WeakTable
 class Atom:
     """A variable, or ``floordiv``/``mod`` of two Exprs. Interned by the key, for as long as something holds it."""
 
-    __slots__ = ("key", "name", "low", "high", "args", "inside", "__weakref__")
+    __slots__ = ("key", "name", "low", "high", "args", "inside", "order", "__weakref__")
     key: Any
     name: str
     low: int | None
     high: int | None
     args: tuple[Any, ...]
     inside: tuple[Atom, ...]  # the variables in ``args``, each once: quotients of quotients share what they are made of
+    order: tuple[int, str]  # in which atoms of a term stand
 
     @staticmethod
     def variable(name: str, low: int | None = 0, high: int | None = None) -> Atom:
@@ -37,13 +39,11 @@ class Atom:
         a = Atom.__new__(Atom)
         a.key, a.name, a.low, a.high, a.args = key, name, low, high, args
         a.inside = tuple(dict.fromkeys(v for e in args for v in atoms(e)))
+        a.order = (len(args), name)
         return _atoms.setdefault(key, a)
 
     def __repr__(self) -> str:
         return self.name
-
-    def sort_key(self) -> tuple[Any, ...]:
-        return (len(self.args), self.name)
 
 
 _atoms: WeakTable[Any, Atom] = WeakTable()
@@ -52,22 +52,26 @@ MAX_EXTENT = 2**40  # beyond any extent
 TYPICAL_EXTENT = 256  # that a symbolic extent is taken for where choices depend on it
 
 Monomial: TypeAlias = tuple[Atom, ...]
+_order_of = attrgetter("order")
 
 
 class Expr:
     """A canonical polynomial: ``terms`` maps a sorted tuple of atoms to a non-zero coefficient."""
 
-    __slots__ = ("terms", "_hash")
+    __slots__ = ("terms", "_hash", "_bounds")
 
-    def __init__(self, terms: Mapping[Monomial, int]) -> None:
-        self.terms = dict(sorted(terms.items(), key=lambda t: (-len(t[0]), [a.sort_key() for a in t[0]])))
-        self._hash = hash(frozenset(self.terms.items()))
+    def __init__(self, terms: Mapping[Monomial, int], ordered: bool = False) -> None:
+        self.terms = dict(terms if ordered or len(terms) < 2 else sorted(terms.items(), key=_order))
+        self._hash: int | None = None
+        self._bounds: tuple[int | None, int | None] | None = None
 
     def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(frozenset(self.terms.items()))
         return self._hash
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Expr) and self._hash == other._hash and self.terms == other.terms
+        return self is other or (isinstance(other, Expr) and self.terms == other.terms)
 
     def __add__(self, o: Int) -> Int:
         return _combine(self, o, 1)
@@ -81,13 +85,16 @@ class Expr:
         return _combine(-self, o, 1)
 
     def __neg__(self) -> Expr:
-        return Expr({m: -c for m, c in self.terms.items()})
+        return Expr({m: -c for m, c in self.terms.items()}, ordered=True)
 
     def __mul__(self, o: Int) -> Int:
+        if not isinstance(o, Expr):
+            factor = int(o)
+            return self if factor == 1 else Expr({m: factor * c for m, c in self.terms.items()}, ordered=True) if factor else 0
         out: dict[Monomial, int] = {}
         for m, c in self.terms.items():
-            for n, d in _terms(o).items():
-                k = tuple(sorted(m + n, key=Atom.sort_key))
+            for n, d in o.terms.items():
+                k = tuple(sorted(m + n, key=_order_of)) if m and n else m or n
                 out[k] = out.get(k, 0) + c * d
         return _finish(out)
 
@@ -137,20 +144,45 @@ def _terms(x: Int) -> Mapping[Monomial, int]:
     return x.terms if isinstance(x, Expr) else {(): int(x)} if x else {}
 
 
-def _finish(terms: dict[Monomial, int]) -> Int:
-    terms = {m: c for m, c in terms.items() if c}
+def _order(term: tuple[Monomial, int]) -> tuple[int, list[tuple[Any, ...]]]:
+    """Terms of higher degree first, then by the names of their atoms; the number last."""
+    m, _ = term
+    return -len(m), [a.order for a in m]
+
+
+def _finish(terms: dict[Monomial, int], ordered: bool = False) -> Int:
+    if not all(terms.values()):
+        terms = {m: c for m, c in terms.items() if c}
     if not terms:
         return 0
     if len(terms) == 1 and () in terms:
         return terms[()]
-    return Expr(terms)
+    return Expr(terms, ordered)
 
 
 def _combine(a: Int, b: Int, sign: int) -> Int:
-    out = dict(_terms(a))
-    for m, c in _terms(b).items():
+    """``a + sign * b``."""
+    if not isinstance(b, Expr):
+        return _with_number(a, sign * int(b))
+    if not isinstance(a, Expr):
+        return _with_number(b if sign == 1 else -b, int(a))
+    out = dict(a.terms)
+    for m, c in b.terms.items():
         out[m] = out.get(m, 0) + sign * c
-    return _finish(out)
+    return _finish(out, ordered=len(out) == len(a.terms))
+
+
+def _with_number(x: Int, n: int) -> Int:
+    """``x + n``."""
+    if not isinstance(x, Expr):
+        return x + n
+    if not n:
+        return x
+    out = dict(x.terms)
+    n += out.pop((), 0)
+    if n:
+        out[()] = n
+    return Expr(out, ordered=True)
 
 
 def atoms(x: Int) -> Iterable[Atom]:
@@ -176,6 +208,12 @@ def bounds(x: Int) -> tuple[int | None, int | None]:
     """Inclusive bounds of ``x`` by interval arithmetic; None where unbounded."""
     if not isinstance(x, Expr):
         return x, x
+    if x._bounds is None:
+        x._bounds = _bounds(x)
+    return x._bounds
+
+
+def _bounds(x: Expr) -> tuple[int | None, int | None]:
     low: int | None = 0
     high: int | None = 0
     for m, c in x.terms.items():
@@ -212,7 +250,7 @@ def _split(a: Expr, b: int) -> tuple[Int, Int]:
     """``a = b*q + r`` by coefficients."""
     q = {m: c // b for m, c in a.terms.items()}
     r = {m: c % b for m, c in a.terms.items()}
-    return _finish(q), _finish(r)
+    return _finish(q, ordered=True), _finish(r, ordered=True)
 
 
 def _symbolic_split(a: Int, b: Expr) -> tuple[Int, Int]:
@@ -322,22 +360,21 @@ def _substituted(x: Int, values: Mapping[str, Int], known: dict[Atom, Int]) -> I
     """``known`` has what became of divisions that were met."""
     if not isinstance(x, Expr):
         return x
+    kept: dict[Monomial, int] = {}
     out: Int = 0
     for m, c in x.terms.items():
-        term: Int = c
-        for a in m:
-            if not a.args:
-                v: Int = values[a.name] if a.name in values else Expr({(a,): 1})
-            elif a in known:
-                v = known[a]
-            elif not any(b.name in values for b in a.inside):
-                v = Expr({(a,): 1})
-            else:
+        changed = [a for a in m if (any(b.name in values for b in a.inside) if a.args else a.name in values)]
+        if not changed:
+            kept[m] = c
+            continue
+        term: Int = c if len(changed) == len(m) else Expr({tuple([a for a in m if a not in changed]): c})
+        for a in changed:
+            if a.args and a not in known:
                 numerator, divisor = (_substituted(e, values, known) for e in a.args)
-                v = known[a] = (floordiv if a.key[0] == "floordiv" else mod)(numerator, divisor)
-            term = term * v
+                known[a] = (floordiv if a.key[0] == "floordiv" else mod)(numerator, divisor)
+            term = term * (known[a] if a.args else values[a.name])
         out = out + term
-    return out
+    return x if len(kept) == len(x.terms) else _finish(kept, ordered=True) + out
 
 
 def split_linear(x: Int, name: str) -> tuple[Int, Int] | None:

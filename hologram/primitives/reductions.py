@@ -299,9 +299,13 @@ cummax = _scan_row("cummax", "biuf", ew.max_, lowest)
 cummin = _scan_row("cummin", "biuf", ew.min_, highest)
 
 
+# the reduction that combines elements by an elementwise op
+REDUCED_BY = {r.monoid: r for r in TABLE.values() if r.kind == "reduce" and r.monoid is not None}
+
+
 def reduction_by(monoid: Op | None) -> Op:
     """The reduction that combines elements by ``monoid``."""
-    return next(r for r in TABLE.values() if r.kind == "reduce" and r.monoid is monoid)
+    return REDUCED_BY[monoid]  # type: ignore[index]
 
 
 def is_order_free(monoid: Op, d: dtypes.DType) -> bool:

@@ -52,8 +52,8 @@ class CompiledModule:
 
     @property
     def modules(self) -> list[str]:
-        """The modules that are compiled side by side. Kernels that loops call are a part of the graph's module."""
-        return self._writer.modules(usable_processors()) if self.pipeline == "kernel" else [self.llvm]
+        """The modules that are compiled side by side: that of the graph, and those of kernels."""
+        return self._writer.modules(usable_processors)
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class Source:
             made = self.module
             modules, known = made.modules, made.facts | self.meta(made.execution_plan)
         with debug.timed("code generation"):
-            objects = target.compile_modules(modules, made.target, made.pipeline)
+            objects = target.compile_modules(modules, made.target, [made.pipeline, *["kernel"] * (len(modules) - 1)])
         if self.key is not None:
             cache.store(self.key, b"".join(objects), known | {"objects": [len(o) for o in objects]})
         return ObjectCode(objects, known, stored=False)

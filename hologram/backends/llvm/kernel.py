@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any
 
 from hologram.backends.llvm.accumulators import Monoid, PartialLanes, combine_all, reduce_lanes, scan_group
 from hologram.backends.llvm.bfloat16_pairs import add_pairs
 from hologram.backends.llvm.bounds_checks import BoundsChecks, symbolic_sizes
-from hologram.backends.llvm.memory import Lane, MemoryWriter
+from hologram.backends.llvm.memory import STACK_SLOT_BYTES, Lane, MemoryWriter
 from hologram.backends.llvm.mixed_width import Part, mixed_width_parts, mixed_widths
 from hologram.backends.llvm.register_transpose import every, find_transposed, row_of, transpose
 from hologram.backends.llvm.scalars import FLAGS, Functions, ScalarCode
-from hologram.backends.llvm.text import FunctionText, Reg, lane_numbers, memory_type, vector
+from hologram.backends.llvm.text import FunctionText, Reg, lane_numbers, memory_type, pieces, replaced, vector
 from hologram.dtypes import int64
 from hologram.graph.kernel.ir import Acc, Accumulate, Kernel, Loop, Prefetch, Stmt, Store, is_fused_product, summed_terms
 from hologram.ir.instruction import Ins
@@ -27,6 +28,7 @@ from hologram.ir.symbolic import Int, atoms, split_linear
 from hologram.primitives.reductions import GROUP, INTEGER_LANES, LANES, PAGE
 
 MAX_LANES = 128  # lanes
+MAX_BLOCK_STATEMENTS = 16  # of a loop whose iterations across a block that is transposed in registers are written one after the other
 KEPT_ROLLED = "!4"  # metadata of the module: vector loops have long bodies, of which copies would only take time to compile
 
 
@@ -327,20 +329,43 @@ class KernelWriter(MemoryWriter):
         assert isinstance(lanes, Loop)
         columns = {load: transpose(f, self.scoped(lambda load=load: self._rows(load, loop, lanes, side, i, t))) for load in transposed}
         rest = [s for s in lanes.body if s not in transposed]
+
+        def across(row: Reg, of: dict[Ins, Reg]) -> None:
+            self.vars[loop.var] = row
+            self.block(head)
+            outer, self.lane = self.lane, Lane(lanes.var, lanes.start, t, side, None)
+            self.env.update(of)
+            self.block(rest)
+            self.lane = outer
+
+        if not _is_light(lanes) or len(rest) > MAX_BLOCK_STATEMENTS:
+            self._rolled_block(side, columns, i, across)
+            return []
         for k in range(side):
             row = f.emit(f"add nsw i64 {i.text}, {k}", "i64", 1)
-
-            def across(k: int = k, row: Reg = row) -> None:
-                self.vars[loop.var] = row
-                self.block(head)
-                outer, self.lane = self.lane, Lane(lanes.var, lanes.start, t, side, None)
-                for load, made in columns.items():
-                    self.env[load] = made[k]
-                self.block(rest)
-                self.lane = outer
-
-            self.scoped(across)
+            self.scoped(partial(across, row, {load: made[k] for load, made in columns.items()}))
         return []
+
+    def _rolled_block(self, side: int, columns: dict[Ins, list[Reg]], i: Reg, across: Callable[[Reg, dict[Ins, Reg]], None]) -> None:
+        """The iterations across a block as a loop, to which its columns go through stack memory: code that is long would be so many times longer."""
+        f = self.f
+        slots = {load: f.slot(made[0].type, side * side) for load, made in columns.items()}
+        for load, made in columns.items():
+            for k, column in enumerate(made):
+                p = f.emit(f"getelementptr {column.type}, ptr {slots[load]}, i64 {k * side}", "ptr", 1)
+                f.do(f"store {column.typed}, ptr {p.text}, align {load.dtype.itemsize}")
+
+        def one(k: Reg, _: list[Reg]) -> list[Reg]:
+            at = f.emit(f"mul nsw i64 {k.text}, {side}", "i64", 1)
+            of = {}
+            for load, (first, *_) in columns.items():
+                p = f.emit(f"getelementptr {first.type}, ptr {slots[load]}, {at.typed}", "ptr", 1)
+                of[load] = f.emit(f"load {vector(first.type, side)}, ptr {p.text}, align {load.dtype.itemsize}", first.type, side)
+            row = f.int_op("add", i, k)
+            self.scoped(partial(across, row, of))
+            return []
+
+        f.counted(Reg("0", "i64", 1), Reg(str(side), "i64", 1), 1, [], one, at_least_once=True, may_unroll=False)
 
     def _rows(self, load: Ins, loop: Loop, lanes: Loop, side: int, i: Reg, t: Reg) -> list[Reg]:
         """What ``load`` reads in a block: for each lane from ``t`` on a vector along the serial loop from ``i`` on."""
@@ -496,13 +521,16 @@ class KernelWriter(MemoryWriter):
             rest = self._hidden(Reg(str(loop.extent - whole), "i64", 1))
         state = lanes_carried
         if whole != 0:
+            main = partial(self._vector_body, loop, monoids, width=width)
             state = f.counted(
-                start, main_stop, width, state, lambda i, c: self._vector_body(loop, monoids, i, width, None, c), at_least_once=bool(whole)
+                start, main_stop, width, state, lambda i, c: main(i=i, mask=None, carried=c), at_least_once=bool(whole), may_unroll=_is_small(loop)
             )
         if whole is not None and whole == loop.extent:
             return state
         if not self.masked and not scans:
             return f.counted(main_stop, stop, 1, state, lambda i, c: self._scalar_tail(loop, monoids, i, main_stop, width, c))
+        if whole is not None and not scans and not self.pair_dots and rest.text.isdigit():
+            return self._known_tail(loop, monoids, main_stop, int(rest.text), width, state)
         return self._masked_tail(loop, monoids, main_stop, rest, width, state, always=whole is not None)
 
     def _vector_body(
@@ -531,6 +559,19 @@ class KernelWriter(MemoryWriter):
             return tail(at, state)
         stop = f.emit(f"add nsw i64 {at.text}, {rest.text}", "i64", 1)
         return f.counted(at, stop, width, state, tail)
+
+    def _known_tail(self, loop: Loop, monoids: list[Monoid], at: Reg, rest: int, width: int, state: list[Reg]) -> list[Reg]:
+        """The last ``rest`` elements, in the narrowest vector that has room for them."""
+        narrow = 1 if rest == 1 else min(width, max(4, 1 << (rest - 1).bit_length()))
+        if narrow == 1:
+            return self._scalar_tail(loop, monoids, at, at, width, state)
+        f, count = self.f, Reg(str(rest), "i64", 1)
+        first = [next(iter(pieces(f, r, narrow))) for r in state]
+        if rest == narrow:
+            new = self._vector_body(loop, monoids, at, narrow, None, first)
+        else:
+            new = self._masked_tail(loop, monoids, at, count, narrow, first, always=True)
+        return [replaced(f, r, n) for r, n in zip(state, new, strict=True)]
 
     def _scalar_tail(self, loop: Loop, monoids: list[Monoid], i: Reg, first: Reg, width: int, carried: list[Reg]) -> list[Reg]:
         """One element at a time; a reduction's element goes to the lane that the canonical order gives it."""
@@ -574,6 +615,18 @@ class KernelWriter(MemoryWriter):
         out, last = scan_group(monoid, carry, x, self.lane.mask)
         self.state[acc] = [last]
         return out
+
+
+def _is_small(loop: Loop) -> bool:
+    """Whether a loop takes memory that may be in registers once it is unrolled."""
+    buffers = [s.buffer if isinstance(s, Store) else s.attrs[0] for s in loop.body if isinstance(s, Store) or (isinstance(s, Ins) and s.op == "load")]
+    return any(isinstance(b.size, int) and b.size * b.dtype.itemsize <= STACK_SLOT_BYTES for b in buffers)
+
+
+def _is_light(loop: Loop) -> bool:
+    """Whether a loop has no loops and calls no functions, which are long chains of instructions: neighbouring iterations overlap in the machine
+    without wider vectors."""
+    return not any(isinstance(s, Loop) or (isinstance(s, Ins) and not isinstance(s.op, str) and s.op.spelling is None) for s in loop.body)
 
 
 def monoids_paged(loop: Loop) -> bool:

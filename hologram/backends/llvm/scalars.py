@@ -3,54 +3,115 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hologram import dtypes
 from hologram.backends.llvm import integer_lowering, predicted, rounding
-from hologram.backends.llvm.text import FunctionText, Reg, float_bits, scalar_type, suffix, vector
+from hologram.backends.llvm.text import FunctionText, Reg, float_bits, joined_pieces, narrowed, pieces, scalar_type, suffix, vector
 from hologram.backends.llvm.toolchain.target import Target
 from hologram.dtypes import DType, FloatFormat
 from hologram.ir.expression_builder import Rare, decompose
 from hologram.ir.instruction import Ins
-from hologram.ir.op import TABLE
+from hologram.ir.op import TABLE, Op
 from hologram.primitives.complex import parts as complexes
 
 SINGLE = dtypes.float32.format
 FLAGS = {"exact": "", "standard": "", "fast": "nsz "}
 
 
-class Functions:
-    """The helper functions of one module: each decomposition once for each width."""
+class Machine(NamedTuple):
+    """What helper functions depend on of the machine."""
 
-    def __init__(self, target: Target) -> None:
-        self.native_half, self.rounds, self.saturates = target.native_half, target.rounds, target.saturates
-        self.is_x86_64 = target.architecture == "x86_64"
+    native_half: bool
+    rounds: bool
+    saturates: bool
+    vector_bytes: int
+    is_x86_64: bool
+
+
+class Functions:
+    """The helper functions of one module: each decomposition once for each width, and what is rare in it apart."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
         self.text: dict[str, str] = {}
-        self.parsed: dict[Any, Any] = {}
+
+    @staticmethod
+    def of(target: Target) -> Functions:
+        return Functions(Machine(target.native_half, target.rounds, target.saturates, target.vector_bytes, target.architecture == "x86_64"))
 
     def call(self, ins: Ins, width: int) -> str:
         """The name of the function that computes a decomposed row on ``width`` lanes."""
-        types = tuple(a.dtype for a in ins.args)
-        key = (ins.op, types, ins.attrs)
-        fixed = [i for i, a in enumerate(ins.args) if _is_constant(a)]
-        tag = ".".join([ins.opname, *(d.name for d in types), *(_clean(a) for a in ins.attrs), *(f"c{i}" for i in fixed), f"v{width}"])
-        name = f"@hg.{tag}"
-        if name not in self.text:
-            self.text[name] = ""  # a decomposition may call others, never itself
-            if key not in self.parsed:
-                self.parsed[key] = decompose(ins.op, types, ins.attrs)  # type: ignore[arg-type]
-            params, body, out = self.parsed[key]
-            f = FunctionText()
-            env: dict[Any, Reg] = {p: Reg(f"%p{i}", scalar_type(p.dtype), width) for i, p in enumerate(params)}
-            code = ScalarCode(f, self, "", {params[i] for i in fixed})
-            code.straight(body, env, width)
-            result = code.operand(out, env, width)
-            f.do(f"ret {result.typed}")
-            signature = ", ".join(env[p].typed for p in params)
-            self.text[name] = f.text(f"define internal {vector(result.type, width)} {name}({signature}) #1")
+        fixed = tuple(i for i, a in enumerate(ins.args) if _is_constant(a))
+        name, texts = _decomposed(ins.op, tuple(a.dtype for a in ins.args), ins.attrs, fixed, width, self.machine)
+        self.text.update(texts)
         return name
+
+    def outlined(self, tag: str, ins: Rare, captured: dict[Ins, Reg], width: int) -> str:
+        """The name of the function that computes the slow value of ``ins`` from what its body has ``captured``, on ``width`` lanes. ``tag`` names
+        it."""
+        name = f"@hg.{tag}.v{width}"
+        f = FunctionText()
+        env = {v: Reg(f"%p{i}", r.type, 1 if r.width == 1 else width) for i, (v, r) in enumerate(captured.items())}
+        signature = ", ".join(r.typed for r in env.values())
+        code = ScalarCode(f, self, "", tag=tag)
+        code.straight(ins.body, env, width)
+        result = code.operand(ins.slow, env, width)
+        f.do(f"ret {result.typed}")
+        self.text[name] = f.text(f"define internal {vector(result.type, width)} {name}({signature}) #2")
+        return name
+
+
+@lru_cache(maxsize=1024)
+def _decomposed(
+    op: Op, types: tuple[DType, ...], attrs: tuple[Any, ...], fixed: tuple[int, ...], width: int, machine: Machine
+) -> tuple[str, dict[str, str]]:
+    """The name of the function of a decomposed row, and the texts of all functions that it takes, its own among them. The operands that are ``fixed``
+    are constants."""
+    functions = Functions(machine)
+    tag = ".".join([op.name, *(d.name for d in types), *(_clean(a) for a in attrs), *(f"c{i}" for i in fixed)])
+    name = f"@hg.{tag}.v{width}"
+    params, body, out = _decomposition(op, types, attrs)
+    f = FunctionText()
+    env: dict[Any, Reg] = {p: Reg(f"%p{i}", scalar_type(p.dtype), width) for i, p in enumerate(params)}
+    signature = ", ".join(env[p].typed for p in params)
+    code = ScalarCode(f, functions, "", {params[i] for i in fixed}, tag)
+    code.straight(body, env, width)
+    result = code.operand(out, env, width)
+    f.do(f"ret {result.typed}")
+    functions.text[name] = f.text(f"define internal {vector(result.type, width)} {name}({signature}) #1")
+    return name, functions.text
+
+
+@lru_cache(maxsize=1024)
+def _decomposition(op: Op, types: tuple[DType, ...], attrs: tuple[Any, ...]) -> tuple[list[Ins], list[Any], Ins]:
+    return decompose(op, types, attrs)
+
+
+def _captured(ins: Rare, env: dict[Any, Reg]) -> dict[Ins, Reg]:
+    """The values from outside that the body of ``ins`` reads, in its order."""
+    found: dict[Ins, Reg] = {}
+    made: set[Any] = set()
+
+    def read(v: Any) -> None:
+        if v not in made and not _is_constant(v):
+            found[v] = env[v]
+
+    def walk(body: list[Any]) -> None:
+        for i in body:
+            for a in i.args:
+                read(a)
+            if isinstance(i, Rare):
+                walk(i.body)
+                read(i.slow)
+            made.add(i)
+
+    walk(ins.body)
+    read(ins.slow)
+    return found
 
 
 def _may_be_taken_for_min(ins: Ins) -> bool:
@@ -92,11 +153,13 @@ def constant(d: DType, raw: bytes) -> Reg:
 
 
 class ScalarCode:
-    """Writes instructions into a function. ``env`` maps IR values to registers; ``known``: values that LLVM finds to be constants."""
+    """Writes instructions into a function. ``env`` maps IR values to registers; ``known``: values that LLVM finds to be constants; ``tag`` names
+    what the function computes."""
 
-    def __init__(self, f: FunctionText, functions: Functions, flags: str, known: Iterable[Any] = ()) -> None:
+    def __init__(self, f: FunctionText, functions: Functions, flags: str, known: Iterable[Any] = (), tag: str = "") -> None:
         self.f, self.functions, self.flags, self.known = f, functions, flags, set(known)
         self.is_inlined = False  # whether what is written becomes part of a loop of the graph function
+        self.machine, self.tag, self.rares = functions.machine, tag, 0
 
     def operand(self, v: Any, env: dict[Any, Reg], width: int) -> Reg:
         r = env.get(v)
@@ -115,16 +178,24 @@ class ScalarCode:
                 env[ins] = self.row(ins, env, width)
 
     def rare(self, ins: Rare, env: dict[Any, Reg], width: int) -> Reg:
+        """A branch around the call of a function for the slow value. LLVM compiles long integer code of wide vectors slowly, and the slow value is
+        not worth that at every use: the function exists once, and takes as many lanes as a register has."""
         f = self.f
         condition, fast = (self.operand(a, env, width) for a in ins.args)
         any_lane = condition
         if width > 1:
             any_lane = f.emit(f"call i1 @llvm.vector.reduce.or.v{width}i1({condition.typed})", "i1", 1)
+        captured = _captured(ins, env)
+        lanes = 1 if width == 1 else self.machine.vector_bytes // max((v.dtype.itemsize for v in captured), default=8)
+        name = self.functions.outlined(f"{self.tag}.rare{self.rares}", ins, captured, lanes)
+        self.rares += 1
 
         def slow() -> Reg:
-            inner = dict(env)
-            self.straight(ins.body, inner, width)
-            value = self.operand(ins.slow, inner, width)
+            count = max(1, width // lanes)
+            parts = zip(*(pieces(f, r, lanes) if r.width > 1 else [r] * count for r in captured.values()), strict=True)
+            t = vector(fast.type, lanes)
+            values = [f.emit(f"call {t} {name}({', '.join(r.typed for r in part)})", fast.type, lanes) for part in parts]
+            value = joined_pieces(f, values) if width >= lanes else narrowed(f, values[0], width)
             return f.emit(f"select {condition.typed}, {value.typed}, {fast.typed}", fast.type, width)
 
         return f.branch_around(any_lane, slow, fast)
@@ -149,7 +220,7 @@ class ScalarCode:
         if op.spelling is None:
             name = self.functions.call(ins, width)
             return self.f.emit(f"call {vector(t, width)} {name}({', '.join(a.typed for a in args)})", t, width)
-        if op.name in rounding.OPS and not self.functions.rounds:
+        if op.name in rounding.OPS and not self.machine.rounds:
             return rounding.rounded(self.f, op.name, args[0])
         d = ins.args[-1].dtype if op.name == "select" else ins.args[0].dtype
         if op.name in ("div_trunc", "rem_trunc") and d.is_integer and integer_lowering.divides(d, width) and not self._knows(ins.args[1]):
@@ -244,14 +315,14 @@ class ScalarCode:
             return self._float_to_float(x, a, b)
         if a.is_float:
             x, a = self._widened(x, a)
-            if w > 1 and not self.functions.saturates:
+            if w > 1 and not self.machine.saturates:
                 return integer_lowering.saturated(f, x, b)
             s, t = ("s" if b.kind == "i" else "u"), scalar_type(b)
 
             def saturated() -> Reg:
                 return f.emit(f"call {vector(t, w)} @llvm.fpto{s}i.sat.{suffix(t, w)}.{suffix(x.type, w)}({x.typed})", t, w)
 
-            in_step = self.is_inlined and w == 1 and self.functions.is_x86_64 and predicted.converts(b)
+            in_step = self.is_inlined and w == 1 and self.machine.is_x86_64 and predicted.converts(b)
             return predicted.converted(f, x, b, saturated) if in_step else saturated()
         if b.is_float:
             return self._integer_to_float(x, a, b)
@@ -337,7 +408,7 @@ class ScalarCode:
             wide = f.emit(f"zext {x.typed} to {i32}", "i32", w)
             high = f.emit(f"shl {i32} {wide.text}, {self._imm(16, w)}", "i32", w)
             return f.emit(f"bitcast {high.typed} to {single}", "float", w)
-        if a is dtypes.float16 and self.functions.native_half:
+        if a is dtypes.float16 and self.machine.native_half:
             return f.emit(f"fpext {x.typed} to {single}", "float", w)
         own = f"i{a.bits}"
         h = x if x.type == own else f.emit(f"bitcast {x.typed} to {vector(own, w)}", own, w)
@@ -368,7 +439,7 @@ class ScalarCode:
     def _from_single(self, x: Reg, b: DType) -> Reg:
         f, w = self.f, x.width
         i32, i16 = vector("i32", w), vector("i16", w)
-        if b is dtypes.float16 and self.functions.native_half:
+        if b is dtypes.float16 and self.machine.native_half:
             return f.emit(f"fptrunc {x.typed} to {vector('half', w)}", "half", w)
         bits = f.emit(f"bitcast {x.typed} to {i32}", "i32", w)
 

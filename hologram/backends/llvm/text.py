@@ -122,9 +122,17 @@ class FunctionText:
         return r
 
     def counted(
-        self, start: Reg, stop: Reg, step: int, carried: Sequence[Reg], body: Callable[[Reg, list[Reg]], Sequence[Reg]], at_least_once: bool = False
+        self,
+        start: Reg,
+        stop: Reg,
+        step: int,
+        carried: Sequence[Reg],
+        body: Callable[[Reg, list[Reg]], Sequence[Reg]],
+        at_least_once: bool = False,
+        may_unroll: bool = True,
     ) -> list[Reg]:
-        """``for i in range(start, stop, step)`` carrying registers; returns their final values. ``body(i, carried) -> next``."""
+        """``for i in range(start, stop, step)`` carrying registers; returns their final values. ``body(i, carried) -> next``. A short loop that
+        ``may_unroll`` is one that LLVM unrolls."""
         before, loop, done = self.label, self.fresh_label("loop"), self.fresh_label("done")
         if at_least_once:
             self.do(f"br label %{loop}")
@@ -134,10 +142,10 @@ class FunctionText:
         self.start(loop)
         head = LoopHead(self, before, start, carried)
         after = list(body(head.index, head.carried))
-        nxt = self.emit(f"add nsw i64 {head.index.text}, {step}")
+        nxt = self.emit(f"add nsw i64 {head.index.text}, {step}", "i64", 1)
         again = self.emit(f"icmp slt i64 {nxt.text}, {stop.text}")
         latch = self.label
-        is_short = start.text.isdigit() and stop.text.isdigit() and int(stop.text) - int(start.text) <= MAX_UNROLLED * step
+        is_short = may_unroll and start.text.isdigit() and stop.text.isdigit() and int(stop.text) - int(start.text) <= MAX_UNROLLED * step
         rolled = "" if is_short or not self.kept_rolled else f", !llvm.loop {self.kept_rolled}"
         self.do(f"br i1 {again.text}, label %{loop}, label %{done}{rolled}")
         head.close(latch, nxt, after)
@@ -220,3 +228,35 @@ def narrowed(f: FunctionText, r: Reg, width: int) -> Reg:
         return f.emit(f"extractelement {r.typed}, i64 0", r.type, 1)
     order = ", ".join(f"i32 {i}" for i in range(width))
     return f.emit(f"shufflevector {r.typed}, {vector(r.type, r.width)} poison, <{width} x i32> <{order}>", r.type, width)
+
+
+def pieces(f: FunctionText, r: Reg, width: int) -> list[Reg]:
+    """``r`` as vectors of ``width`` lanes; a narrower one as one whose lanes repeat."""
+    if r.width == width:
+        return [r]
+    out = []
+    for first in range(0, r.width, width):
+        order = ", ".join(f"i32 {first + i % r.width}" for i in range(width))
+        out.append(f.emit(f"shufflevector {r.typed}, {vector(r.type, r.width)} poison, <{width} x i32> <{order}>", r.type, width))
+    return out
+
+
+def joined_pieces(f: FunctionText, parts: list[Reg]) -> Reg:
+    """Vectors of one width, a power of two of them, as one."""
+    while len(parts) > 1:
+        width = 2 * parts[0].width
+        order = ", ".join(f"i32 {i}" for i in range(width))
+        pairs = zip(parts[::2], parts[1::2], strict=True)
+        parts = [f.emit(f"shufflevector {a.typed}, {b.typed}, <{width} x i32> <{order}>", a.type, width) for a, b in pairs]
+    return parts[0]
+
+
+def replaced(f: FunctionText, r: Reg, first: Reg) -> Reg:
+    """``r`` with its first lanes replaced by those of ``first``."""
+    if r.width == first.width:
+        return first
+    n, t = first.width, vector(r.type, r.width)
+    order = ", ".join(f"i32 {i}" if i < n else "i32 poison" for i in range(r.width))
+    wide = f.emit(f"shufflevector {first.typed}, {vector(first.type, n)} poison, <{r.width} x i32> <{order}>", r.type, r.width)
+    order = ", ".join(f"i32 {i if i < n else r.width + i}" for i in range(r.width))
+    return f.emit(f"shufflevector {t} {wide.text}, {t} {r.text}, <{r.width} x i32> <{order}>", r.type, r.width)

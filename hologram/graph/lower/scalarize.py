@@ -23,6 +23,7 @@ from hologram.ir.instruction import Ins
 from hologram.ir.node import Node, const_attrs
 from hologram.ir.op import TABLE, Op
 from hologram.ir.symbolic import Int, counter, is_static, prod, var
+from hologram.primitives.reductions import REDUCED_BY, identity_bits
 
 
 def _known_index(value: Value) -> Int | None:
@@ -43,6 +44,25 @@ def _is_clamped(value: Value, extent: Int) -> bool:
         found[value.opname], value = known[end], value.args[1 - end]  # type: ignore[assignment]
     low, high = found.get("max", -1), found.get("min")
     return low >= 0 and high is not None and is_certainly_inside(low, extent) and is_certainly_inside(high, extent)
+
+
+def _unchanged(op: Op, args: tuple[Value, ...]) -> Value | None:
+    """The operand that an op gives as it is, since another is the op's identity or the condition a constant; else None. Graphs have none of these,
+    but parts of an iteration space do, where pads read what they fill with."""
+    if op.name == "select":
+        condition = _bits(args[0])
+        return None if condition is None else args[1] if condition != b"\0" else args[2]
+    reduced = REDUCED_BY.get(op)
+    if reduced is not None and args[0].dtype.kind in reduced.kinds:
+        for x, other in (args, args[::-1]):
+            if (bits := _bits(x)) is not None and bits == identity_bits(reduced, x.dtype):
+                return other
+    return None
+
+
+def _bits(value: Value) -> bytes | None:
+    """Those of a constant."""
+    return value.attrs[1] if isinstance(value, Ins) and value.op == "const" else None
 
 
 class PendingStore:
@@ -258,13 +278,16 @@ class ScalarProgram:
         return out
 
     def _select(self, mask: Value, a: Value, b: Value) -> Value:
-        return self.emit(TABLE["select"], (mask, a, b), (), a.dtype)
+        return self.computed(TABLE["select"], (mask, a, b), (), a.dtype)
 
     def _elementwise(self, node: Node, args: tuple[Value, ...]) -> Value:
         return self.computed(node.op, args, node.attrs, node.dtype)
 
     def computed(self, op: Op, args: tuple[Value, ...], attrs: tuple[Any, ...], dtype: DType) -> Value:
         """An elementwise op; narrow floats compute in float32 and round the result."""
+        same = _unchanged(op, args)
+        if same is not None:
+            return same
         if op.name in ("cast", "select", "bitcast") or not any(a.dtype.is_narrow_float for a in args):
             return self.emit(op, args, attrs, dtype)
         wide = tuple(self._cast(a, dtypes.compute_type(a.dtype)) for a in args)

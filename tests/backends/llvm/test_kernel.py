@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import hologram as hg
+import hologram.numpy as hnp
 from hologram.backends.llvm.graph.module import render_module
 from hologram.backends.llvm.toolchain import target
 from hologram.backends.llvm.toolchain.target import Target
@@ -234,3 +236,25 @@ def test_paged_random_graphs_run_at_every_level(graph: Graph, seed: int, level: 
     arrays = arguments(graph, seed, special=True)
     values = values_of(graph, arrays)
     check(graph, arrays, [values[o] for o in graph.outputs], level)
+
+
+# --- few instructions ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_what_is_rare_is_one_function_whatever_the_width(dtype: str) -> None:
+    x = np.concatenate([np.linspace(-1e6, 1e6, 67), [np.inf, np.nan, -0.0]]).astype(dtype)
+    f = hg.jit(hnp.sin)
+    with np.errstate(invalid="ignore"):
+        one_by_one = np.array([hg.jit(hnp.sin)(v).numpy() for v in x])
+    np.testing.assert_array_equal(f(x).numpy(), one_by_one)
+    module = f.lower(x).compile().executable._source.module.llvm
+    assert len(re.findall(r"define internal .* @hg\.sin\.\w+\.rare0\.v\d+\(.*#2", module)) == 1
+
+
+@given(n=st.integers(1, 150), dtype=st.sampled_from(["int8", "float16", "float32", "float64"]))
+def test_what_is_left_over_is_as_all_the_rest(n: int, dtype: str) -> None:
+    x = np.random.default_rng(n).integers(-9, 9, (3, n)).astype(dtype)
+    total, mapped = hg.jit(lambda x: (hnp.sum(x, axis=1), hnp.maximum(x * x - 3, 1)), precision="exact")(x)
+    np.testing.assert_array_equal(total.numpy(), x.sum(axis=1))
+    np.testing.assert_array_equal(mapped.numpy(), np.maximum(x * x - x.dtype.type(3), x.dtype.type(1)))

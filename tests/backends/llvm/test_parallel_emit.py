@@ -81,4 +81,23 @@ def test_threads_compile_at_once() -> None:
 def test_a_refused_module_is_an_error() -> None:
     good = "define i64 @graph() { ret i64 0 }"
     with pytest.raises(CompileError):
-        target.compile_modules([good, "define i64 @other() { ret i32 0 }"])
+        target.compile_modules([good, "define i64 @other() { ret i32 0 }"], None, ["kernel", "kernel"])
+
+
+def test_kernels_beside_a_loop_are_compiled_apart() -> None:
+    def f(x):  # type: ignore[no-untyped-def]
+        return layers(hg.fori_loop(0, 5, lambda i, x: x * 0.5 + i, x))
+
+    with override(cache=False):
+        modules = hg.jit(f).lower(X).compile().executable._source.module.modules
+        np.testing.assert_array_equal(
+            hg.jit(f)(X).numpy(), hg.jit(layers)(hg.jit(lambda x: hg.fori_loop(0, 5, lambda i, x: x * 0.5 + i, x))(X)).numpy()
+        )
+    assert len(modules) == 3
+    assert ["define i64 @graph" in m for m in modules] == [True, False, False]
+
+
+def test_a_small_kernel_is_a_part_of_the_graph() -> None:
+    with override(cache=False):
+        (module,) = hg.jit(lambda x: x * 2 + 1).lower(X[0]).compile().executable._source.module.modules
+    assert "define internal void @kernel0" in module and "hg_parallel_for(ptr %ctx" not in module

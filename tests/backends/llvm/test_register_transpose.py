@@ -57,3 +57,16 @@ def test_any_number_of_threads_gives_the_same_bits() -> None:
     whole = f(x).numpy()
     with override(num_threads=1):
         np.testing.assert_array_equal(hg.jit(lambda x: hnp.exp(x.T) - x[:700, :700].T.sum())(x).numpy(), whole)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_long_code_across_a_block_is_written_once(dtype: str, target: str) -> None:
+    x = (np.random.default_rng(2).standard_normal((70, 100)) * 3).astype(dtype)
+    with override(target=target):
+        turned = hg.jit(lambda x: hnp.sin(hnp.exp(hnp.transpose(x))), precision="exact")
+        straight = hg.jit(lambda x: hnp.sin(hnp.exp(x)), precision="exact")
+        np.testing.assert_array_equal(turned(x).numpy(), straight(np.ascontiguousarray(x.T)).numpy())
+        assert turned.lower(x).compile().as_text("kernels").count("= exp(") == 1
+        module = turned.lower(x).compile().executable._source.module.llvm
+    assert module.count(" @hg.exp.") - module.count("define internal") <= 4  # the block, what is beside it and below it

@@ -32,7 +32,7 @@ TARGETS = [Target("x86_64-unknown-linux-gnu", "x86-64"), Target("x86_64-unknown-
 
 
 def rendered(kernel: Kernel, target: Target) -> str:
-    functions = Functions(target)
+    functions = Functions.of(target)
     return KernelWriter(kernel, functions, "exact", target).render("kernel") + "".join(functions.text.values())
 
 

@@ -240,3 +240,14 @@ def test_one_value_indexes_axes_of_several_extents() -> None:
     want = x[i] * y[i]
     np.add.at(want, i % 4, x[i])
     assert np.array_equal(np.asarray(f(x, y, i)), want)
+
+
+def test_boxes_add_nothing_that_a_pad_fills_in() -> None:
+    x = np.random.default_rng(0).standard_normal((40, 50)).astype(np.float32)
+
+    def f(x: Any) -> Any:
+        return hnp.pad(x, ((6, 0), (0, 0)), constant_values=-0.0) + hnp.pad(x, ((0, 6), (0, 0)), constant_values=-0.0)
+
+    made = hg.jit(f, precision="exact")
+    assert made.lower(x).compile().as_text("kernels").count("= add(") == 1
+    np.testing.assert_array_equal(made(x).numpy(), np.pad(x, ((6, 0), (0, 0))) + np.pad(x, ((0, 6), (0, 0))))

@@ -38,6 +38,7 @@ SERIAL_NS = 3_000.0  # less work than this stays on the calling thread
 GRAIN_NS = 3_000.0  # work that a thread takes at one time
 MIN_MODULE_CHARACTERS = 16_000  # characters of kernels from which a module of their own pays
 MIN_TESTED_BYTES = 256  # of a copy: less is copied sooner than found to be there already
+MAX_FLAT_STATEMENTS = 60  # of the kernels of a program that become a part of its graph function: a function costs LLVM about as much as a kernel
 INLINE_STATEMENTS = 400  # a kernel in a loop that is not longer becomes part of the loop
 
 ATTRIBUTES = """
@@ -47,6 +48,7 @@ declare i64 @hg_call_host(ptr, ptr)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 attributes #0 = { nounwind }
 attributes #1 = { nounwind alwaysinline }
+attributes #2 = { nounwind noinline cold }
 !0 = !{!"branch_weights", i32 1, i32 2000}
 !1 = !{}
 !2 = !{i32 1}
@@ -84,12 +86,13 @@ class GraphWriter:
 
     def __init__(self, precision: str, target: Any, checked: bool = False) -> None:
         self.precision, self.target, self.checked = precision, target, checked
-        self.functions = Functions(target)
+        self.functions = Functions.of(target)
         self.texts: list[str] = []
         self.names: dict[Any, str] = {}
         self.declared: set[str] = set()  # kernels that are there already
         self.externals: set[str] = set()  # routines of libraries
         self.literals: dict[str, str] = {}  # names of texts
+        self.is_flat = False  # whether serial kernels are a part of the graph function outside of loops, too
         self.is_outlined = False  # whether what is written is a function that threads share, without memory of its own but for the stack
         self.polls_in_threads = False
         self.outlined_texts: list[str] = []
@@ -109,6 +112,7 @@ class GraphWriter:
             self.integers.vars[name] = self._slot(index, "i64")
         size = max((len(k.kernel.params) + len(k.kernel.integers()) + self._extra(k.kernel) for k in plan.kernels), default=0)
         self.args = f.slot("i64", max(1, size), 8)
+        self.is_flat = sum(1 for k in plan.kernels if serial(k.kernel) for _ in k.kernel.walk()) <= MAX_FLAT_STATEMENTS
         pointers = {n: self._slot(i, "ptr") for n, i in plan.slot_of.items()}
         if self.checked:
             self._poison_all(plan, arena, pointers)
@@ -121,16 +125,25 @@ class GraphWriter:
         """All of it as one module."""
         return "\n".join([*self._ready(), *self.functions.text.values(), *self.texts, self.graph, self.declarations, *self._poll_shared()])
 
-    def modules(self, most: int) -> list[str]:
-        """The same as up to ``most`` modules of about the same size, the graph in the first."""
-        count = min(most, sum(map(len, self.texts)) // MIN_MODULE_CHARACTERS)
+    def modules(self, processors: Callable[[], int]) -> list[str]:
+        """The same as modules of about the same size, up to as many as there are ``processors``, the graph in the first. Kernels that loops call
+        stay with the graph, of which they become a part."""
+        own = [t for t in self.texts if not t.startswith("define void")]
+        apart = [t for t in self.texts if t.startswith("define void")]
+        count = sum(map(len, apart)) // MIN_MODULE_CHARACTERS + (own != [])
+        if count > 1:
+            count = min(count, processors())
         if count < 2:
             return [self.whole()]
-        parts: list[list[str]] = [[] for _ in range(count)]
-        for text in sorted(self.texts, key=len, reverse=True):
-            min(parts, key=lambda p: sum(map(len, p))).append(text)
+        parts: list[list[str]] = [own, *([] for _ in range(count - 1))]
+        lengths = [sum(map(len, [*own, self.graph])), *([0] * (count - 1))]
+        for text in sorted(apart, key=len, reverse=True):
+            shortest = lengths.index(min(lengths))
+            parts[shortest].append(text)
+            lengths[shortest] += len(text)
         elsewhere = [f"declare void {_KERNEL.findall(t)[0]}(ptr, i64, i64, ptr)" for p in parts[1:] for t in p]
-        first = [*self._ready(), *elsewhere, *self._helpers(parts[0]), *parts[0], self.graph, self.declarations, *self._poll_shared()]
+        texts = [*parts[0], self.graph]
+        first = [*self._ready(), *elsewhere, *self._helpers(texts), *texts, self.declarations, *self._poll_shared()]
         return ["\n".join(m) for m in [first, *([*self._helpers(p), *p, self.declarations] for p in parts[1:])]]
 
     def _poll_shared(self) -> list[str]:
@@ -313,8 +326,10 @@ class GraphWriter:
     def _call(self, low: Lowered, frame: Frame) -> None:
         f, k = self.f, low.kernel
         values = self._arguments(low, frame)
-        if serial(k) and frame.inside_loop and k.ready is None:
-            name = self._name(low, frame, direct=True, aliased=self._aliased(low, values))
+        if serial(k) and (frame.inside_loop or self.is_flat) and k.ready is None:
+            # outside of loops an argument may be in the memory of a result that a caller gave
+            aliased = self._aliased(low, values) if frame.inside_loop else frozenset(range(len(k.params)))
+            name = self._name(low, frame, direct=True, aliased=aliased)
             f.do(f"call void @{name}({', '.join(v.typed for v in [*values, self.scratch])})")
             return
         for i, v in enumerate(values):

@@ -18,7 +18,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from hologram.backends.llvm.toolchain.parallel_emit import emit
+from hologram.backends.llvm.toolchain.parallel_emit import Work, emit
 from hologram.backends.llvm.toolchain.signal_free import free_after, signal_free
 from hologram.errors import CompileError
 from hologram.graph.schedule.tiles import CpuTileConfig
@@ -206,14 +206,15 @@ def _initialise(native: bool) -> None:
 
 def compile_ir(text: str, target: Target | None = None, opt: str = "kernel") -> bytes:
     """Object code of an LLVM IR module. ``opt`` names one of :data:`PIPELINES`. Raises CompileError."""
-    return compile_modules([text], target, opt)[0]
+    return compile_modules([text], target, [opt])[0]
 
 
 @signal_free
-def compile_modules(texts: Sequence[str], target: Target | None = None, opt: str = "kernel") -> list[bytes]:
-    """As :func:`compile_ir`, for modules that are linked together: their code is generated side by side."""
-    of, level = target or host(), _level(opt)
-    return emit([_optimised(text, of, opt) for text in texts], lambda i: machine(of, level, i))
+def compile_modules(texts: Sequence[str], target: Target | None, opts: Sequence[str]) -> list[bytes]:
+    """As :func:`compile_ir`, for modules that are linked together, each with passes of its own: they are compiled side by side."""
+    of = target or host()
+    work = [_work(text, of, opt, 0 if len(texts) == 1 else 1 + i) for i, (text, opt) in enumerate(zip(texts, opts, strict=True))]
+    return emit(work)
 
 
 @signal_free
@@ -234,7 +235,15 @@ def _level(opt: str) -> int:
 
 
 def _optimised(text: str, target: Target, opt: str) -> Any:
-    of = machine(target, _level(opt))
+    work = _work(text, target, opt, 0)
+    if work.passes is not None:
+        work.passes.run(work.module, work.builder)
+    return work.module
+
+
+def _work(text: str, target: Target, opt: str, number: int) -> Work:
+    """A module, and what is to be done with it, by the machine of this ``number``."""
+    of = machine(target, _level(opt), number)
     try:
         module = llvm.parse_assembly(text, llvm.create_context())
         module.triple, module.data_layout = of.triple, target.data_layout
@@ -242,11 +251,10 @@ def _optimised(text: str, target: Target, opt: str) -> Any:
     except RuntimeError as e:
         raise CompileError(f"LLVM refuses this module: {e}\n{text}") from e
     level, passes = PIPELINES[opt]
-    if passes != ():
-        builder = llvm.create_pass_builder(of, llvm.create_pipeline_tuning_options(speed_level=level))
-        manager = builder.getModulePassManager() if passes is None else _manager(passes)
-        manager.run(module, builder)
-    return module
+    if passes == ():
+        return Work(module, of, None, None)
+    builder = llvm.create_pass_builder(of, llvm.create_pipeline_tuning_options(speed_level=level))
+    return Work(module, of, builder, builder.getModulePassManager() if passes is None else _manager(passes))
 
 
 def _manager(passes: Iterable[str]) -> Any:
