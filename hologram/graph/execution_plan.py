@@ -39,7 +39,7 @@ class ExecutionPlan:
             self.slot_of[n] = len(self.slot_of)
         self._handed_out = {self.computed[o.index]: o.node.shape for o in self.outputs if o.kind == "computed"}
         self.temporaries = self._lifetimes()
-        self.symbols = _symbols(self.inputs)
+        self.symbols = self.graph.symbols()
         self.static = not self.symbols
         first = len(self.slot_of)
         self.symbol_slots = {s: first + i for i, s in enumerate(self.symbols)}
@@ -159,10 +159,6 @@ def _concrete(x: Int, values: Mapping[str, int]) -> int:
 
 def concrete_shape(shape: Shape, values: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(_concrete(n, values) for n in shape)
-
-
-def _symbols(inputs: list[Node]) -> list[str]:
-    return sorted({a.name for n in inputs for e in n.shape for a in atoms(e)})
 
 
 def bind_symbols(inputs: list[Node], shapes: list[tuple[int, ...]]) -> dict[str, int]:

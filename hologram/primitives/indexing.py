@@ -86,7 +86,7 @@ def _gather(x: np.ndarray, *rest: Any) -> np.ndarray:
 
 # Starts are in range by construction, 0 <= start <= extent - size: the front end wraps negative ones and clamps. A backend that clamps again is
 # right too.
-gather = register(Op("gather", "gather", None, _infer_gather, _gather, attrs=("axes", "sizes", "batch"), kinds="biufc"))
+gather = register(Op("gather", "gather", None, _infer_gather, _gather, attrs=("axes", "sizes", "batch"), sizes=("sizes",), kinds="biufc"))
 
 
 # --- scatter ---------------------------------------------------------------------------------------------------------

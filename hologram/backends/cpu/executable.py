@@ -45,7 +45,7 @@ class Executable(BaseExecutable):
     ) -> None:
         super().__init__(compilation)
         self.target, self.checked, self.constants, self._code, self._folded, self._source = machine, checked, constants, code, folded, source
-        self.dynamic = any(not isinstance(n, int) for x in self.traced.inputs for n in x.shape)
+        self.dynamic = bool(self.traced.symbols())
         self.outputs: list[tuple[str, int]] = [(kind, index) for kind, index in known["outputs"]]
         self.arena_bytes: int = known["arena"]
         self.long: bool = known["long"]
@@ -64,13 +64,14 @@ class Executable(BaseExecutable):
 
     # --- running -------------------------------------------------------------------------------------------------------
 
-    def run(self, inputs: Sequence[Any], donated: Mapping[int, int] | None = None) -> list[Any]:
+    def run(self, inputs: Sequence[Any], donated: Mapping[int, int] | None = None, sizes: Mapping[str, int] | None = None) -> list[Any]:
         """Storages of the results for storages of the inputs. ``donated``: for computed results the input, of the same type, whose storage becomes
-        the result's; where nobody else holds it, and the program is brief, so that nothing ends the call halfway."""
+        the result's; where nobody else holds it, and the program is brief, so that nothing ends the call halfway. ``sizes``: the values of all
+        symbols, which the inputs' shapes keep to; without it they follow from these shapes."""
         symbols: list[int] = []
         computed, arena = self.computed, self.arena_bytes
         if computed is None:
-            computed, symbols, arena = self.at_sizes([x.aval.shape for x in inputs])
+            computed, symbols, arena = self.at_sizes([x.aval.shape for x in inputs]) if sizes is None else self._planned(sizes)
         taken = donated or {}
         outs = [inputs[taken[i]] if i in taken else storage.empty(a) for i, a in enumerate(computed)]
         long = self.long and not taken
@@ -107,7 +108,10 @@ class Executable(BaseExecutable):
 
     def at_sizes(self, shapes: Sequence[tuple[int, ...]]) -> tuple[list[Aval], list[int], int]:
         """Result types, integers and arena of a call with inputs of these shapes, for a program whose extents are symbolic."""
-        values = bind_symbols(self.execution_plan.inputs, list(shapes))
+        return self._planned(bind_symbols(self.execution_plan.inputs, list(shapes)))
+
+    def _planned(self, values: Mapping[str, int]) -> tuple[list[Aval], list[int], int]:
+        """What :meth:`at_sizes` gives for values of the symbols; remembered for the sizes of the latest calls."""
         key = tuple(values[name] for name in self.execution_plan.symbols)
         found = self._sizes.get(key)
         if found is None:
@@ -116,8 +120,7 @@ class Executable(BaseExecutable):
             found = self._sizes[key] = self._at(values)
         return found
 
-    def _at(self, values: dict[str, int]) -> tuple[list[Aval], list[int], int]:
-        """What :meth:`at_sizes` gives for values of the symbols."""
+    def _at(self, values: Mapping[str, int]) -> tuple[list[Aval], list[int], int]:
         s = self.execution_plan
         allocation = self.allocate(values)
         offsets = [allocation.buffers[i].offset for i in range(len(s.temporaries))]
