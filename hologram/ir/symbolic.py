@@ -7,7 +7,7 @@ equality, and plain integers stay plain ``int``: ``Int = int | Expr``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from hologram.errors import TracedValueError
@@ -318,6 +318,25 @@ def _substituted(x: Int, values: Mapping[str, Int], known: dict[Atom, Int]) -> I
             term = term * v
         out = out + term
     return out
+
+
+def evaluator(values: Any, names: Sequence[str]) -> Callable[..., Any]:
+    """A function of the values of ``names`` that gives ``values``, integers and tuples of such, with each variable replaced: much faster than
+    :func:`substitute`, for what is evaluated often."""
+    return eval(f"lambda {', '.join(names)}: {_source(values)}")  # of integers and names alone
+
+
+def _source(x: Any) -> str:
+    """Python for an integer or a tuple of them."""
+    if isinstance(x, tuple):
+        return f"({''.join(_source(e) + ', ' for e in x)})"
+    if not isinstance(x, Expr):
+        return str(x)
+    return "(" + " + ".join("*".join([str(c), *map(_source_of_atom, m)]) for m, c in x.terms.items()) + ")"
+
+
+def _source_of_atom(a: Atom) -> str:
+    return f"({_source(a.args[0])} {'//' if a.key[0] == 'floordiv' else '%'} {_source(a.args[1])})" if a.args else a.name
 
 
 def split_linear(x: Int, name: str) -> tuple[Int, Int] | None:

@@ -7,13 +7,13 @@ inferred anew. Sizes that inference needs to be equal are defined by one another
 compiler, does not take symbols, the structure keeps programs by value.
 
 Floats and complex numbers never come here: they are arguments from the first call on (:func:`scalar_operand`), but for those that rewrite rules
-look for. So the bits of a result depend on the numbers, not on which came before: an integer is exact either way, and what has a symbol is
-computed in the same order. Only where two products meet in one sum does contraction depend on the order of operands; such graphs keep programs by
-value (:func:`_has_competing_products`).
+look for. So the bits of a result depend on the numbers, not on which came before: an integer is exact either way, and sums have one order. Only
+contraction may depend on a program's form. Graphs where it does keep programs by value (:mod:`hologram.trace.contraction`).
 """
 
 from __future__ import annotations
 
+import math
 import operator
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -21,13 +21,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hologram import dtypes
 from hologram.errors import HologramError
-from hologram.ir.aval import Aval
+from hologram.ir.aval import Aval, aval
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import const, input_, leaf
-from hologram.ir.node import Builder, Node, const_value
+from hologram.ir.node import Builder, Node
 from hologram.ir.op import Op
-from hologram.ir.symbolic import Expr, Int, atoms, prod, substitute, symbols_of, var
+from hologram.ir.symbolic import Expr, Int, atoms, evaluator, prod, substitute, symbols_of, var
 from hologram.ir.traversal import topological
 from hologram.primitives.markers import place
 from hologram.primitives.movement import reshape
@@ -35,6 +36,7 @@ from hologram.settings import settings
 from hologram.support import debug
 from hologram.support.lru_cache import Recent
 from hologram.trace.compiling import compile_once
+from hologram.trace.contraction import depends_on_form
 from hologram.trace.recorder import remember, storage_module
 
 STRUCTURE_LIMIT = 1024
@@ -42,8 +44,6 @@ PROGRAMS_PER_STRUCTURE = 8  # with operands; numbers that none of them takes hav
 _REMEMBERED = 4  # latest sets of numbers by value, with which new ones are compared
 _MAX_NODES = 256  # of a graph whose sizes become symbols
 _KNOWN_TO_RULES = frozenset((0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5))  # and what is not finite
-_SUMS = ("add", "sub", "mad")
-_NO_PRODUCTS = ("add", "sub", "div", "sqrt")
 _SYMBOLIC_KINDS = frozenset(("leaf", "elementwise", "movement", "reduce", "scan", "gather", "mark"))
 
 Numbers = tuple[Any, ...]
@@ -58,17 +58,22 @@ def scalar_operand(attrs: tuple[Any, ...]) -> Any:
     try:
         return _operands[attrs]
     except KeyError:
-        node = Node(const, (), attrs, (), const.infer((), attrs)[1])
-        storage = storage_module().copy_of(np.asarray(const_value(node))) if _is_operand(node) else None
+        storage = _storage(attrs) if _is_operand(attrs) else None
         remember(_operands, attrs, storage)
         return storage
 
 
-def _is_operand(node: Node) -> bool:
-    if node.dtype.kind not in "fc":
+def _is_operand(attrs: tuple[str, bytes]) -> bool:
+    dtype = dtypes.of(attrs[0])
+    if dtype.kind not in "fc":
         return False
-    value = complex(const_value(node))
-    return value.imag != 0 or (np.isfinite(value.real) and value.real not in _KNOWN_TO_RULES)
+    value = complex(np.frombuffer(attrs[1], dtype.np)[0])
+    return value.imag != 0 or (math.isfinite(value.real) and value.real not in _KNOWN_TO_RULES)
+
+
+def _storage(attrs: tuple[str, bytes]) -> Any:
+    """The storage of a constant."""
+    return storage_module().of_bits(aval(dtypes.of(attrs[0]), ()), attrs[1])
 
 
 # --- structures ------------------------------------------------------------------------------------------------------
@@ -165,7 +170,7 @@ class Program:
         twins = [(i, slots[0]) for slots in groups.values() for i in slots[1:]]
         self._first, self._second = _getter([i for i, _ in twins]), _getter([j for _, j in twins])
         self._constants, self._symbols = constants, [(s, slots[0]) for s, slots in groups.items() if s not in defined]
-        self._defined = [(groups[s][0], e) for s, e in defined.items()]
+        self._defined = [(groups[s][0], evaluator(e, [s for s, _ in self._symbols])) for s, e in defined.items()]
         self.executable: Any = None
 
     def found(self, numbers: Numbers) -> Found | None:
@@ -175,14 +180,19 @@ class Program:
         sizes = {s: numbers[i] for s, i in self._symbols}
         if sizes and min(sizes.values()) < 2:
             return None
-        for i, e in self._defined:
-            if substitute(e, sizes) != numbers[i]:
+        for i, value in self._defined:
+            if value(*sizes.values()) != numbers[i]:
                 return None
         return Found(self.executable, [_constant(numbers[i]) for i in self._constants], sizes or None)
 
 
 def _getter(slots: list[int]) -> Callable[[Numbers], Any]:
-    return operator.itemgetter(*slots) if slots else lambda _: None
+    """What picks numbers out."""
+    return operator.itemgetter(*slots) if slots else _nothing
+
+
+def _nothing(numbers: Numbers) -> None:
+    return None
 
 
 _constants: dict[tuple[str, bytes], Any] = {}
@@ -192,7 +202,7 @@ def _constant(attrs: tuple[str, bytes]) -> Any:
     """The storage of an integer constant."""
     found = _constants.get(attrs)
     if found is None:
-        found = storage_module().copy_of(np.asarray(const_value(Node(const, (), attrs, (), const.infer((), attrs)[1]))))
+        found = _storage(attrs)
         remember(_constants, attrs, found)
     return found
 
@@ -306,9 +316,9 @@ def _generalised(walk: Any, structure: Structure, key: Any, numbers: Numbers, be
     differing = [i for i, (a, b) in enumerate(zip(numbers, before, strict=True)) if a != b]
     constants = [i for i in differing if type(numbers[i]) is tuple]
     sizes = [i for i in differing if type(numbers[i]) is not tuple]
-    if not differing or walk.device is not None or _has_competing_products(walk.order):
+    if not differing or walk.device is not None or (sizes and (min(numbers[i] for i in sizes) < 2 or len(walk.order) > _MAX_NODES)):
         return None
-    if sizes and (min(numbers[i] for i in sizes) < 2 or len(walk.order) > _MAX_NODES):
+    if depends_on_form(walk.order, walk.roots, bool(sizes)):
         return None
     groups: dict[tuple[int, int], list[int]] = {}
     for i in sizes:
@@ -422,14 +432,3 @@ class _Recording:
             return False
         self.defined = {s: substitute(e, {name: value}) for s, e in self.defined.items()} | {name: value}
         return True
-
-
-def _has_competing_products(order: Sequence[Node]) -> bool:
-    """Whether some sum of floats has two operands that may be products: which of them is contracted with it depends on their order."""
-    return any(x.dtype.kind == "c" or (x.op.name in _SUMS and x.dtype.is_float and sum(map(_may_be_product, x.inputs)) > 1) for x in order)
-
-
-def _may_be_product(node: Node) -> bool:
-    while node.inputs and (node.op.kind in ("movement", "gather", "mark") or node.op.name == "neg"):
-        node = node.inputs[0]
-    return node.op.kind == "elementwise" and node.op.name not in _NO_PRODUCTS

@@ -11,7 +11,7 @@ from hologram.backends.cpu.compile import Source
 from hologram.backends.llvm.toolchain import target
 from hologram.backends.native import addresses, calls, storage
 from hologram.graph.compilation import Compilation
-from hologram.graph.execution_plan import bind_symbols, concrete_shape
+from hologram.graph.execution_plan import bind_symbols
 from hologram.ir.aval import Aval, aval
 from hologram.settings import settings
 from hologram.support import debug
@@ -57,8 +57,9 @@ class Executable(BaseExecutable):
         if self.brief and self.computed is not None:
             self.reusable = [(i, of, d) for i, (of, d) in enumerate(zip(self.computed, self.donors, strict=True)) if d]
         self._all_computed = self.outputs == [("computed", i) for i in range(len(self.outputs))] and len(self.outputs) == len(self.donors)
-        self._calls: dict[bool, Callable[..., None]] = {}
+        self._calls: dict[tuple[bool, int], Callable[..., None]] = {}  # by whether they are long, and the arena
         self._sizes: dict[tuple[int, ...], tuple[list[Aval], list[int], int]] = {}
+        self._plans: dict[tuple[int, ...], tuple[list[int], int]] = {}  # of the arena
         tell_program(compilation, lambda: f"cpu: {self.target.id}", "LLVM IR", lambda: self._source.module.llvm)
         debug.tell(debug.ASSEMBLY, "assembly", lambda: self.as_text("asm"))
 
@@ -75,9 +76,9 @@ class Executable(BaseExecutable):
         taken = donated or {}
         outs = [inputs[taken[i]] if i in taken else storage.empty(a) for i, a in enumerate(computed)]
         long = self.long and not taken
-        if self.computed is not None and settings.debug < debug.TIMINGS:
-            call = self._calls.get(long) or self._bind(long)
-            call(*[s.data for s in inputs], *[s.data for s in outs])
+        if settings.debug < debug.TIMINGS:
+            call = self._calls.get((long, arena)) or self._bind(long, arena)
+            call(*[s.data for s in inputs], *[s.data for s in outs], *symbols)
         else:
             with debug.timed("call"):
                 calls.run(self.address, [*inputs, *self.constants], outs, symbols, arena, long, self.parallel)
@@ -86,12 +87,16 @@ class Executable(BaseExecutable):
         sources = {"input": inputs, "constant": self.constants, "computed": outs}
         return [sources[kind][index] for kind, index in self.outputs]
 
-    def _bind(self, long: bool) -> Callable[..., None]:
-        """The native function of a program of static shapes, which :meth:`run` calls."""
-        assert self.computed is not None
-        counts, keep = (len(self.traced.inputs), len(self.computed)), (self._code, self._folded)  # not the executable, which keeps the function
-        call = addresses.bind(self.address, *counts, self.constants, (), self.arena_bytes, long, self.parallel, keep=keep)
-        return self._calls.setdefault(long, call)
+    def _bind(self, long: bool, arena: int) -> Callable[..., None]:
+        """The native function that :meth:`run` calls: of the addresses of inputs and results, and of the integers of a program with symbols, whose
+        slots follow."""
+        results = len(self.donors)
+        if self.dynamic:
+            results += len(self.execution_plan.symbol_slots)
+        keep = (self._code, self._folded)  # not the executable, which keeps the function
+        call = addresses.bind(self.address, len(self.traced.inputs), results, self.constants, (), arena, long, self.parallel, keep=keep)
+        _remember(self._calls, (long, arena), call)
+        return call
 
     def bound(self, shapes: Sequence[tuple[int, ...]] = ()) -> Callable[..., None]:
         """A function of the addresses of all inputs and then of all computed results, as Python integers, that runs the graph on that memory.
@@ -115,17 +120,22 @@ class Executable(BaseExecutable):
         key = tuple(values[name] for name in self.execution_plan.symbols)
         found = self._sizes.get(key)
         if found is None:
-            if len(self._sizes) >= MOST_SIZES:
-                self._sizes.pop(next(iter(self._sizes)), None)
-            found = self._sizes[key] = self._at(values)
+            found = self._at(key)
+            _remember(self._sizes, key, found)
         return found
 
-    def _at(self, values: Mapping[str, int]) -> tuple[list[Aval], list[int], int]:
+    def _at(self, values: tuple[int, ...]) -> tuple[list[Aval], list[int], int]:
+        """The arena is planned for sizes rounded up, so that there are few plans."""
         s = self.execution_plan
-        allocation = self.allocate(values)
-        offsets = [allocation.buffers[i].offset for i in range(len(s.temporaries))]
-        computed = [aval(n.dtype, concrete_shape(s.result_shape(n), values)) for n in s.computed]
-        return computed, [*(values[name] for name in s.symbols), *offsets], allocation.arena_bytes
+        shapes, nbytes = s.sizes(*values)
+        rounded = tuple(map(_rounded_up, nbytes))
+        plan = self._plans.get(rounded)
+        if plan is None:
+            allocation = s.allocate_bytes(rounded)
+            plan = [allocation.buffers[i].offset for i in range(len(s.temporaries))], allocation.arena_bytes
+            _remember(self._plans, rounded, plan)
+        offsets, arena = plan
+        return [aval(n.dtype, shape) for n, shape in zip(s.computed, shapes, strict=True)], [*values, *offsets], arena
 
     # --- seeing inside -------------------------------------------------------------------------------------------------
 
@@ -135,3 +145,16 @@ class Executable(BaseExecutable):
             "llvm": lambda: target.optimised_ir(self._source.module.llvm, self.target, self._source.module.pipeline),
             "asm": lambda: target.assembly(self._source.module.llvm, self.target, self._source.module.pipeline),
         }
+
+
+def _remember(memo: dict[Any, Any], key: Any, value: Any) -> None:
+    """Adds to a memo that keeps the latest."""
+    if len(memo) >= MOST_SIZES:
+        memo.pop(next(iter(memo)), None)
+    memo[key] = value
+
+
+def _rounded_up(nbytes: int) -> int:
+    """``nbytes``, at most an eighth more."""
+    step = 1 << max(nbytes.bit_length() - 4, 6)
+    return -(-nbytes // step) * step
