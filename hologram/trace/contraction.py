@@ -20,7 +20,9 @@ from hologram.ir.node import Node
 from hologram.ir.op import Op
 from hologram.primitives.scalar import elementwise as ew
 
-_WITHOUT_SUMS = frozenset(("mul", "div", "min", "max", "select", "neg", "abs", "sqrt", "floor", "ceil", "trunc", "round", "copysign", "cast", "bitcast"))
+_WITHOUT_SUMS = frozenset(
+    ("mul", "div", "min", "max", "select", "neg", "abs", "sqrt", "floor", "ceil", "trunc", "round", "copysign", "cast", "bitcast")
+)
 _MOVING = ("movement", "gather", "mark")
 _KNOWN = (*_MOVING, "leaf", "elementwise", "reduce", "scan")
 

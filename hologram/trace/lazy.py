@@ -32,7 +32,7 @@ from hologram.trace.compiling import compile_once, run
 from hologram.trace.lazy_donation import donations
 from hologram.trace.lazy_numbers import Found, Generalised, scalar_operand
 from hologram.trace.operators import is_wide, settled
-from hologram.trace.recorder import Pending, levels_under_way, results_of, storage_module
+from hologram.trace.recorder import Pending, levels_under_way, results_of
 from hologram.trace.tensor import Tensor
 
 PROGRAM_LIMIT = 1024

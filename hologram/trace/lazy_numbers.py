@@ -37,11 +37,14 @@ from hologram.support import debug
 from hologram.support.lru_cache import Recent
 from hologram.trace.compiling import compile_once
 from hologram.trace.contraction import depends_on_form
+from hologram.trace.lazy_donation import MIN_DONATED_BYTES
 from hologram.trace.recorder import remember, storage_module
 
 STRUCTURE_LIMIT = 1024
 PROGRAMS_PER_STRUCTURE = 8  # with operands; numbers that none of them takes have programs by value
 _REMEMBERED = 4  # latest sets of numbers by value, with which new ones are compared
+_FREQUENT_USES = 4  # of one set of sizes by a program with symbols, on large arrays, until it gets a program by value
+_FREQUENT_SETS = 8  # that may do so, for one structure
 _MAX_NODES = 256  # of a graph whose sizes become symbols
 _KNOWN_TO_RULES = frozenset((0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5))  # and what is not finite
 _SYMBOLIC_KINDS = frozenset(("leaf", "elementwise", "movement", "reduce", "scan", "gather", "mark"))
@@ -210,9 +213,11 @@ def _constant(attrs: tuple[str, bytes]) -> Any:
 class Structure:
     """What is known of the graphs of one structure."""
 
-    __slots__ = ("programs", "seen", "by_value")
+    __slots__ = ("programs", "seen", "by_value", "uses", "frequent")
 
     def __init__(self) -> None:
+        self.uses: dict[Numbers, int] = {}  # of programs with symbols on large arrays
+        self.frequent = 0  # how many sets have got programs by value for their uses
         self.programs: list[Program] = []
         self.seen: list[Numbers] = []  # the latest sets that have programs by value
         self.by_value = False  # whether it stays at them
@@ -223,6 +228,18 @@ class Structure:
             if found is not None:
                 return found
         return None
+
+    def is_frequent(self, numbers: Numbers) -> bool:
+        """Whether a program by value now pays for large arrays of these sizes: it computes in place, in loops of known extents."""
+        if self.frequent == _FREQUENT_SETS:
+            return False
+        uses = self.uses.get(numbers, 0) + 1
+        remember(self.uses, numbers, uses)
+        if uses < _FREQUENT_USES:
+            return False
+        self.frequent += 1
+        del self.uses[numbers]
+        return True
 
     def nearest(self, numbers: Numbers) -> Numbers | None:
         """Of the sets before, the one that differs least."""
@@ -246,7 +263,8 @@ class Generalised(NamedTuple):
         try:
             executable = compile_once(("lazy numbers", self.key, self.numbers), lambda: self.graph, device=device)
         except Exception as e:  # of whatever kind: the program by value serves, and tells what is wrong with the expression
-            debug.tell(debug.GRAPHS, "no program for all numbers", lambda: f"{type(e).__name__}: {e}")
+            why = f"{type(e).__name__}: {e}"
+            debug.tell(debug.GRAPHS, "no program for all numbers", lambda: why)
             self.structure.by_value = True
             self.structure.seen.append(self.numbers)
             return None
@@ -265,8 +283,10 @@ def look_up(walk: Any) -> Found | Generalised | None:
     if structure is None:
         structures.put(key, structure := Structure())
     found = structure.find(numbers)
-    if found is not None:
+    if found is not None and not (found.sizes and _is_large(walk) and structure.is_frequent(numbers)):
         return found
+    if found is not None:
+        return None
     before = structure.nearest(numbers)
     made = None
     if before is not None and not structure.by_value:
@@ -276,6 +296,10 @@ def look_up(walk: Any) -> Found | Generalised | None:
         structure.seen.append(numbers)
         del structure.seen[:-_REMEMBERED]
     return made
+
+
+def _is_large(walk: Any) -> bool:
+    return any(s.aval.nbytes >= MIN_DONATED_BYTES for s in walk.storages)
 
 
 def clear() -> None:
@@ -352,7 +376,7 @@ class _Recording:
                 self.graph: Graph = graph
                 return
 
-    def _size(self, number: int, slot: int) -> Int:
+    def _size(self, number: Int, slot: int) -> Int:
         name = self.symbol_of.get(slot)
         if name is None:
             return number
@@ -368,7 +392,7 @@ class _Recording:
         for node, names in _places(self.walk.order):
             slots = range(slot, slot := slot + len(names))
             if node.op is leaf:
-                inputs["leaf"].append((node, tuple(map(self._size, node.shape, slots))))
+                inputs["leaf"].append((node, tuple([self._size(n, i) for n, i in zip(node.shape, slots, strict=True)])))
             elif node.op is const and names and slots[0] in self.constants:
                 inputs["integer"].append((node, ()))
             elif node.op is not const:
