@@ -25,22 +25,20 @@ from hologram.ir.traversal import topological
 from hologram.primitives.markers import example, place
 from hologram.settings import settings
 from hologram.support import forks
-from hologram.support.lru_cache import Recent
 from hologram.support.user_lines import located
 from hologram.trace import lazy_numbers, tree
 from hologram.trace.compiling import compile_once, run
 from hologram.trace.lazy_donation import donations
 from hologram.trace.lazy_numbers import Found, Generalised, scalar_operand
 from hologram.trace.operators import is_wide, settled
+from hologram.trace.program_cache import keep
+from hologram.trace.program_cache import programs as _programs
 from hologram.trace.recorder import Pending, levels_under_way, results_of
 from hologram.trace.tensor import Tensor
-
-PROGRAM_LIMIT = 1024
 
 _NO_VALUE = "a value was read that stands for every example of a vmap: keep to hologram.numpy functions inside, such as hnp.where"
 
 _lock = threading.RLock()  # a walk, and what is made of it, sees no node that settles
-_programs = Recent(PROGRAM_LIMIT)
 
 
 @forks.in_child
@@ -212,7 +210,7 @@ class _Program:
             self.executable, self.operands, self.sizes = found
         else:
             self.executable = compile_once(("lazy", self.key), lambda: self._graph, device=self.device)
-            _programs.put(self.key, self.executable)
+            keep(self.key, self.executable)
         return self.executable
 
 

@@ -38,6 +38,7 @@ from hologram.support.lru_cache import Recent
 from hologram.trace.compiling import compile_once
 from hologram.trace.contraction import depends_on_form
 from hologram.trace.lazy_donation import MIN_DONATED_BYTES
+from hologram.trace.program_cache import keep, programs
 from hologram.trace.recorder import remember, storage_module
 
 STRUCTURE_LIMIT = 1024
@@ -45,6 +46,7 @@ PROGRAMS_PER_STRUCTURE = 8  # with operands; numbers that none of them takes hav
 _REMEMBERED = 4  # latest sets of numbers by value, with which new ones are compared
 _FREQUENT_USES = 4  # of one set of sizes by a program with symbols, on large arrays, until it gets a program by value
 _FREQUENT_SETS = 8  # that may do so, for one structure
+_COUNTED_SETS = 64
 _MAX_NODES = 256  # of a graph whose sizes become symbols
 _KNOWN_TO_RULES = frozenset((0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5))  # and what is not finite
 _SYMBOLIC_KINDS = frozenset(("leaf", "elementwise", "movement", "reduce", "scan", "gather", "mark"))
@@ -174,7 +176,7 @@ class Program:
         self._first, self._second = _getter([i for i, _ in twins]), _getter([j for _, j in twins])
         self._constants, self._symbols = constants, [(s, slots[0]) for s, slots in groups.items() if s not in defined]
         self._defined = [(groups[s][0], evaluator(e, [s for s, _ in self._symbols])) for s, e in defined.items()]
-        self.executable: Any = None
+        self.token = object()  # its key among the programs that are kept
 
     def found(self, numbers: Numbers) -> Found | None:
         """The program for ``numbers``, if it takes them."""
@@ -186,7 +188,8 @@ class Program:
         for i, value in self._defined:
             if value(*sizes.values()) != numbers[i]:
                 return None
-        return Found(self.executable, [_constant(numbers[i]) for i in self._constants], sizes or None)
+        executable = programs.get(self.token)
+        return None if executable is None else Found(executable, [_constant(numbers[i]) for i in self._constants], sizes or None)
 
 
 def _getter(slots: list[int]) -> Callable[[Numbers], Any]:
@@ -227,14 +230,16 @@ class Structure:
             found = p.found(numbers)
             if found is not None:
                 return found
+        self.programs = [p for p in self.programs if programs.get(p.token) is not None]
         return None
 
     def is_frequent(self, numbers: Numbers) -> bool:
         """Whether a program by value now pays for large arrays of these sizes: it computes in place, in loops of known extents."""
         if self.frequent == _FREQUENT_SETS:
             return False
-        uses = self.uses.get(numbers, 0) + 1
-        remember(self.uses, numbers, uses)
+        if len(self.uses) >= _COUNTED_SETS:
+            self.uses.clear()
+        uses = self.uses[numbers] = self.uses.get(numbers, 0) + 1
         if uses < _FREQUENT_USES:
             return False
         self.frequent += 1
@@ -268,12 +273,10 @@ class Generalised(NamedTuple):
             self.structure.by_value = True
             self.structure.seen.append(self.numbers)
             return None
-        self.program.executable = executable
+        keep(self.program.token, executable)
         self.structure.programs.insert(0, self.program)
         del self.structure.programs[PROGRAMS_PER_STRUCTURE:]
-        found = self.program.found(self.numbers)
-        assert found is not None
-        return found
+        return self.program.found(self.numbers)
 
 
 def look_up(walk: Any) -> Found | Generalised | None:
