@@ -121,6 +121,19 @@ def var(name: str, low: int | None = 0, high: int | None = None) -> Expr:
     return Expr({(Atom.variable(name, low, high),): 1})
 
 
+_SIZE_OPERAND = "size"
+
+
+def size_operand(number: int) -> Expr:
+    """A symbol, from 2 up, whose value calls give, whether or not the shape of an input has it."""
+    return var(f"{_SIZE_OPERAND}{number}", 2)
+
+
+def is_size_operand(name: str) -> bool:
+    """Whether the symbol called ``name`` is a :func:`size_operand`."""
+    return name.startswith(_SIZE_OPERAND)
+
+
 def counter(name: str, size: Int | None) -> Expr:
     """A variable that counts from 0 up to ``size`` - 1; None: without end."""
     return var(name, 0, size - 1 if isinstance(size, int) else None)

@@ -28,7 +28,7 @@ from hologram.ir.graph import Graph
 from hologram.ir.leaves import const, input_, leaf
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import Op
-from hologram.ir.symbolic import Expr, Int, atoms, evaluator, prod, substitute, symbols_of, var
+from hologram.ir.symbolic import Expr, Int, atoms, evaluator, prod, size_operand, substitute, symbols_of
 from hologram.ir.traversal import topological
 from hologram.primitives.markers import place
 from hologram.primitives.movement import reshape
@@ -366,7 +366,9 @@ class _Recording:
 
     def __init__(self, walk: Any, constants: set[int], groups: dict[tuple[int, int], list[int]]) -> None:
         self.walk, self.constants = walk, constants
-        names = {pair: f"s{i}" for i, pair in enumerate(groups)}
+        symbols = {pair: size_operand(i) for i, pair in enumerate(groups)}
+        names = {pair: str(e) for pair, e in symbols.items()}
+        self.symbols = {str(e): e for e in symbols.values()}
         self.slots = {names[pair]: slots for pair, slots in groups.items()}
         self.symbol_of = {i: s for s, slots in self.slots.items() for i in slots}
         self.now = {s: pair[0] for pair, s in names.items()}
@@ -383,7 +385,7 @@ class _Recording:
         name = self.symbol_of.get(slot)
         if name is None:
             return number
-        return self.defined.get(name, var(name, 2))
+        return self.defined.get(name, self.symbols[name])
 
     def _graph(self) -> Graph | None:
         """The graph, or None after another symbol was defined. Raises where there is none."""
@@ -439,7 +441,7 @@ class _Recording:
         for e in (e for x in operands for e in x.shape if isinstance(e, Expr)):
             pair = substitute(e, self.now), substitute(e, self.before)
             name = self.by_pair.get(pair)  # type: ignore[arg-type]
-            if name is not None and name not in self.defined and self._equal(var(name, 2), e):
+            if name is not None and name not in self.defined and self._equal(self.symbols[name], e):
                 return True
         return False
 
