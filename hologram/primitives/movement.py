@@ -16,6 +16,8 @@ from hologram.ir.symbolic import Int, bounds, prod
 
 
 def _certainly_above(a: Int, b: Int) -> bool:
+    if type(a) is int and type(b) is int:
+        return a > b
     low, _ = bounds(a - b)
     return low is not None and low > 0
 
