@@ -176,6 +176,7 @@ def _torch() -> SimpleNamespace:
 
 def turns(framework: Any, case: Case, limit: float) -> Answer:
     """The answer of one framework: the median time of a turn, the programs that were compiled, and the first results."""
+    before = framework.programs()
     turn = case.turns(framework)
     times: list[float] = []
     values: list[list[float]] = []
@@ -188,7 +189,9 @@ def turns(framework: Any, case: Case, limit: float) -> Answer:
             values.append(np.asarray(result, dtype=np.float64).ravel()[:64].tolist())
         if i >= case.warm and time.perf_counter() > end:
             break
-    return {"time": statistics.median(times[case.warm :]), "turns": len(times), "programs": framework.programs(), "values": values}
+    programs = framework.programs()
+    made = None if programs is None else programs - (before or 0)
+    return {"time": statistics.median(times[case.warm :]), "turns": len(times), "programs": made, "values": values}
 
 
 MAKERS: dict[str, Callable[[], SimpleNamespace]] = {"hologram": _hologram, "numpy": _numpy, "jax": _jax, "torch": _torch}

@@ -44,7 +44,8 @@ from hologram.trace.recorder import remember, storage_module
 STRUCTURE_LIMIT = 1024
 PROGRAMS_PER_STRUCTURE = 8  # with operands; numbers that none of them takes have programs by value
 _REMEMBERED = 4  # latest sets of numbers by value, with which new ones are compared
-_FREQUENT_USES = 4  # of one set of sizes by a program with symbols, on large arrays, until it gets a program by value
+_FREQUENT_USES = 64  # of one set of numbers until it gets a program by value, which is found faster
+_FREQUENT_LARGE_USES = 4  # the same of sizes of large arrays, for which it is faster
 _FREQUENT_SETS = 8  # that may do so, for one structure
 _COUNTED_SETS = 64
 _MAX_NODES = 256  # of a graph whose sizes become symbols
@@ -219,7 +220,7 @@ class Structure:
     __slots__ = ("programs", "seen", "by_value", "uses", "frequent")
 
     def __init__(self) -> None:
-        self.uses: dict[Numbers, int] = {}  # of programs with symbols on large arrays
+        self.uses: dict[Numbers, int] = {}  # of programs with operands
         self.frequent = 0  # how many sets have got programs by value for their uses
         self.programs: list[Program] = []
         self.seen: list[Numbers] = []  # the latest sets that have programs by value
@@ -233,14 +234,15 @@ class Structure:
         self.programs = [p for p in self.programs if programs.get(p.token) is not None]
         return None
 
-    def is_frequent(self, numbers: Numbers) -> bool:
-        """Whether a program by value now pays for large arrays of these sizes: it computes in place, in loops of known extents."""
+    def is_frequent(self, numbers: Numbers, least: int) -> bool:
+        """Whether these numbers have now come ``least`` times, so that they get a program by value: it is found by its key, computes in place, and
+        has loops of known extents."""
         if self.frequent == _FREQUENT_SETS:
             return False
         if len(self.uses) >= _COUNTED_SETS:
             self.uses.clear()
         uses = self.uses[numbers] = self.uses.get(numbers, 0) + 1
-        if uses < _FREQUENT_USES:
+        if uses < least:
             return False
         self.frequent += 1
         del self.uses[numbers]
@@ -286,10 +288,9 @@ def look_up(walk: Any) -> Found | Generalised | None:
     if structure is None:
         structures.put(key, structure := Structure())
     found = structure.find(numbers)
-    if found is not None and not (found.sizes and _is_large(walk) and structure.is_frequent(numbers)):
-        return found
     if found is not None:
-        return None
+        least = _FREQUENT_LARGE_USES if found.sizes and _is_large(walk) else _FREQUENT_USES
+        return None if structure.is_frequent(numbers, least) else found
     before = structure.nearest(numbers)
     made = None
     if before is not None and not structure.by_value:
