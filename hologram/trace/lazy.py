@@ -199,7 +199,7 @@ class _Program:
         found = lazy_numbers.look_up(walk)
         self._general = found if type(found) is Generalised else None
         if type(found) is Found:
-            self.executable, self.operands, self.sizes = found
+            self.executable, self.operands, self.sizes, _ = found
         else:
             self._graph = walk.graph()
 
@@ -207,7 +207,7 @@ class _Program:
         """The executable."""
         found = None if self._general is None else self._general.compiled(self.device)
         if found is not None:
-            self.executable, self.operands, self.sizes = found
+            self.executable, self.operands, self.sizes, _ = found
         else:
             self.executable = compile_once(("lazy", self.key), lambda: self._graph, device=self.device)
             keep(self.key, self.executable)

@@ -47,7 +47,7 @@ _REMEMBERED = 4  # latest sets of numbers by value, with which new ones are comp
 _FREQUENT_USES = 64  # of one set of numbers until it gets a program by value, which is found faster
 _FREQUENT_LARGE_USES = 4  # the same of sizes of large arrays, for which it is faster
 _FREQUENT_SETS = 8  # that may do so, for one structure
-_COUNTED_SETS = 64
+_KNOWN_LIMIT = 256
 _MAX_NODES = 256  # of a graph whose sizes become symbols
 _KNOWN_TO_RULES = frozenset((0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5))  # and what is not finite
 _SYMBOLIC_KINDS = frozenset(("leaf", "elementwise", "movement", "reduce", "scan", "gather", "mark"))
@@ -160,6 +160,7 @@ class Found(NamedTuple):
     executable: Any
     operands: list[Any]
     sizes: dict[str, int] | None
+    token: object  # its key among the programs that are kept
 
 
 class Program:
@@ -190,7 +191,7 @@ class Program:
             if value(*sizes.values()) != numbers[i]:
                 return None
         executable = programs.get(self.token)
-        return None if executable is None else Found(executable, [_constant(numbers[i]) for i in self._constants], sizes or None)
+        return None if executable is None else Found(executable, [_constant(numbers[i]) for i in self._constants], sizes or None, self.token)
 
 
 def _getter(slots: list[int]) -> Callable[[Numbers], Any]:
@@ -217,10 +218,9 @@ def _constant(attrs: tuple[str, bytes]) -> Any:
 class Structure:
     """What is known of the graphs of one structure."""
 
-    __slots__ = ("programs", "seen", "by_value", "uses", "frequent")
+    __slots__ = ("programs", "seen", "by_value", "frequent")
 
     def __init__(self) -> None:
-        self.uses: dict[Numbers, int] = {}  # of programs with operands
         self.frequent = 0  # how many sets have got programs by value for their uses
         self.programs: list[Program] = []
         self.seen: list[Numbers] = []  # the latest sets that have programs by value
@@ -234,26 +234,32 @@ class Structure:
         self.programs = [p for p in self.programs if programs.get(p.token) is not None]
         return None
 
-    def is_frequent(self, numbers: Numbers, least: int) -> bool:
-        """Whether these numbers have now come ``least`` times, so that they get a program by value: it is found by its key, computes in place, and
-        has loops of known extents."""
-        if self.frequent == _FREQUENT_SETS:
-            return False
-        if len(self.uses) >= _COUNTED_SETS:
-            self.uses.clear()
-        uses = self.uses[numbers] = self.uses.get(numbers, 0) + 1
-        if uses < least:
-            return False
-        self.frequent += 1
-        del self.uses[numbers]
-        return True
-
     def nearest(self, numbers: Numbers) -> Numbers | None:
         """Of the sets before, the one that differs least."""
         return min(reversed(self.seen), key=lambda s: sum(map(operator.ne, s, numbers)), default=None)
 
 
+class Known:
+    """What served a set of numbers, by its key, and how often that may serve it again until the set gets a program by value, which is found sooner,
+    computes in place, and has loops of known extents."""
+
+    __slots__ = ("token", "operands", "sizes", "structure", "left")
+
+    def __init__(self, found: Found, structure: Structure, left: int) -> None:
+        _, self.operands, self.sizes, self.token = found  # the program may go
+        self.structure, self.left = structure, left
+
+    def is_frequent(self) -> bool:
+        """Counts a use; whether it is one too many."""
+        self.left -= 1
+        if self.left > 0 or self.structure.frequent == _FREQUENT_SETS:
+            return False
+        self.structure.frequent += 1
+        return True
+
+
 structures = Recent(STRUCTURE_LIMIT)
+_known: dict[Any, Known] = {}
 
 
 class Generalised(NamedTuple):
@@ -283,14 +289,29 @@ class Generalised(NamedTuple):
 
 def look_up(walk: Any) -> Found | Generalised | None:
     """The program with operands for a walk whose key has none by value, or what to compile as one; None where it is to be compiled by value."""
+    known = _known.get(walk.key)
+    if known is not None:
+        executable = programs.get(known.token)
+        if not known.is_frequent() and executable is not None:
+            return Found(executable, known.operands, known.sizes, known.token)
+        _known.pop(walk.key)
+        if known.left <= 0:
+            return None
     key, numbers = split(walk.key)
     structure: Structure | None = structures.get(key)
     if structure is None:
         structures.put(key, structure := Structure())
     found = structure.find(numbers)
     if found is not None:
-        least = _FREQUENT_LARGE_USES if found.sizes and _is_large(walk) else _FREQUENT_USES
-        return None if structure.is_frequent(numbers, least) else found
+        if len(_known) >= _KNOWN_LIMIT:
+            _known.clear()
+        _known[walk.key] = Known(found, structure, _FREQUENT_LARGE_USES if found.sizes and _is_large(walk) else _FREQUENT_USES)
+        return found
+    return _to_compile(walk, structure, key, numbers)
+
+
+def _to_compile(walk: Any, structure: Structure, key: Any, numbers: Numbers) -> Generalised | None:
+    """A program with operands for numbers that no program takes; None for one by value."""
     before = structure.nearest(numbers)
     made = None
     if before is not None and not structure.by_value:
@@ -309,7 +330,7 @@ def _is_large(walk: Any) -> bool:
 def clear() -> None:
     """Forgets all structures."""
     structures.clear()
-    for memo in (_operands, _constants, _forms):
+    for memo in (_known, _operands, _constants, _forms):
         memo.clear()
 
 
@@ -346,7 +367,7 @@ def _generalised(walk: Any, structure: Structure, key: Any, numbers: Numbers, be
     sizes = [i for i in differing if type(numbers[i]) is not tuple]
     if not differing or walk.device is not None or (sizes and (min(numbers[i] for i in sizes) < 2 or len(walk.order) > _MAX_NODES)):
         return None
-    if depends_on_form(walk.order, walk.roots, bool(sizes)):
+    if any(x.op is place for x in walk.order) or depends_on_form(walk.order, walk.roots, bool(sizes)):
         return None
     groups: dict[tuple[int, int], list[int]] = {}
     for i in sizes:
