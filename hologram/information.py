@@ -11,7 +11,7 @@ from pathlib import Path
 import hologram
 from hologram.errors import HologramError
 from hologram.settings import settings
-from hologram.trace.program_cache import programs
+from hologram.trace.lazy_programs.cache import programs
 
 Row = tuple[str, str]
 _PACKAGES = ("numpy", "llvmlite", "networkx", "ml_dtypes", "torch", "pyopencl", "pyobjc-framework-Metal")

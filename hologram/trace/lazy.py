@@ -2,7 +2,7 @@
 
 The key of an expression numbers its nodes in the order of a walk from the roots, so two expressions of one structure over
 values of the same types share an executable, whatever Tensors they were recorded on. Python's floats are arguments. Integers and
-sizes are part of the key by value; those that change are operands of a further program (:mod:`hologram.trace.lazy_numbers`).
+sizes are part of the key by value; those that change are operands of a further program (:mod:`hologram.trace.lazy_programs.numbers`).
 
 A pending node below the roots is computed without being kept: it stays pending for whoever holds its Tensor. The second
 realisation that meets it keeps it, so nothing is computed more than twice, and a loop that reads one value in each turn does
@@ -26,13 +26,15 @@ from hologram.primitives.markers import example, place
 from hologram.settings import settings
 from hologram.support import forks
 from hologram.support.user_lines import located
-from hologram.trace import lazy_numbers, tree
+from hologram.trace import tree
 from hologram.trace.compiling import compile_once, run
 from hologram.trace.lazy_donation import donations
-from hologram.trace.lazy_numbers import Found, Generalised, scalar_operand
+from hologram.trace.lazy_programs import numbers
+from hologram.trace.lazy_programs.cache import keep
+from hologram.trace.lazy_programs.cache import programs as _programs
+from hologram.trace.lazy_programs.numbers import Found, Generalised
+from hologram.trace.lazy_programs.structure import scalar_operand
 from hologram.trace.operators import is_wide, settled
-from hologram.trace.program_cache import keep
-from hologram.trace.program_cache import programs as _programs
 from hologram.trace.recorder import Pending, levels_under_way, results_of
 from hologram.trace.tensor import Tensor
 
@@ -196,7 +198,7 @@ class _Program:
         self.executable: Any = None
         self.operands: list[Any] = []
         self.sizes: dict[str, int] | None = None
-        found = lazy_numbers.look_up(walk)
+        found = numbers.look_up(walk)
         self._general = found if type(found) is Generalised else None
         if type(found) is Found:
             self.executable, self.operands, self.sizes, _ = found
@@ -276,4 +278,4 @@ def _is_ready(value: Any) -> bool:
 def clear() -> None:
     """Forgets compiled expressions."""
     _programs.clear()
-    lazy_numbers.clear()
+    numbers.clear()

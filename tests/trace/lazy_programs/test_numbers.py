@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.settings import override
-from hologram.trace import compiling, lazy, lazy_numbers, program_cache
+from hologram.trace import compiling, lazy
+from hologram.trace.lazy_programs import cache, numbers
 
 X = np.linspace(0.5, 1.5, 300, dtype=np.float32)
 INTEGERS = np.arange(-40, 60)
@@ -184,8 +185,8 @@ def test_programs_are_kept_within_a_limit(compilations: list[Any]) -> None:
             for _ in range(i + 2):
                 y = hnp.sin(y)
             hg.eval(y)
-            assert program_cache.programs.nbytes <= 200_000
-        assert 1 <= len(program_cache.programs) < 12
+            assert cache.programs.nbytes <= 200_000
+        assert 1 <= len(cache.programs) < 12
         compiled = len(compilations)
         hg.eval(hnp.sin(hnp.sin(x)))
         assert len(compilations) == compiled + 1
@@ -195,14 +196,14 @@ def test_many_numbers_leave_nothing_behind(compilations: list[Any]) -> None:
     x = hg.tensor(X)
     for k in range(2, 290):
         hg.eval(x[:k].sum(), x * (k + 0.5), hnp.zeros(k) + 1)
-    assert len(compilations) <= 4 and len(program_cache.programs) <= 4 and len(lazy_numbers.structures) <= 2
+    assert len(compilations) <= 4 and len(cache.programs) <= 4 and len(numbers.structures) <= 2
 
 
 def test_evicted_programs_are_compiled_again(compilations: list[Any]) -> None:
     x = hg.tensor(X)
     for k in (5, 6, 7):
         hg.eval(x[:k].max())
-    program_cache.programs.clear()
+    cache.programs.clear()
     for k in (8, 9, 10):
         assert float(x[:k].max()) == X[:k].max()
     assert len(compilations) <= 4

@@ -11,7 +11,7 @@ import pytest
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.trace import lazy
-from hologram.trace.contraction import depends_on_form
+from hologram.trace.lazy_programs.contraction import depends_on_form
 
 X, Y = (hg.tensor(np.arange(5, dtype=np.float32)) for _ in range(2))
 SHARED = X * Y
