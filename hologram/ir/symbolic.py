@@ -336,20 +336,24 @@ def _substituted(x: Int, values: Mapping[str, Int], known: dict[Atom, Int]) -> I
 def evaluator(values: Any, names: Sequence[str]) -> Callable[..., Any]:
     """A function of the values of ``names`` that gives ``values``, integers and tuples of such, with each variable replaced: much faster than
     :func:`substitute`, for what is evaluated often."""
-    return eval(f"lambda {', '.join(names)}: {_source(values)}")  # of integers and names alone
+    parameters = {name: f"v{i}" for i, name in enumerate(names)}
+    return eval(f"lambda {', '.join(parameters.values())}: {_source(values, parameters)}")  # integers and parameters alone
 
 
-def _source(x: Any) -> str:
-    """Python for an integer or a tuple of them."""
+def _source(x: Any, parameters: Mapping[str, str]) -> str:
+    """Python for an integer, or a tuple of integers and tuples."""
     if isinstance(x, tuple):
-        return f"({''.join(_source(e) + ', ' for e in x)})"
+        return f"({''.join(_source(e, parameters) + ', ' for e in x)})"
     if not isinstance(x, Expr):
-        return str(x)
-    return "(" + " + ".join("*".join([str(c), *map(_source_of_atom, m)]) for m, c in x.terms.items()) + ")"
+        return str(int(x))
+    return "(" + " + ".join("*".join([str(c), *[_source_of_atom(a, parameters) for a in m]]) for m, c in x.terms.items()) + ")"
 
 
-def _source_of_atom(a: Atom) -> str:
-    return f"({_source(a.args[0])} {'//' if a.key[0] == 'floordiv' else '%'} {_source(a.args[1])})" if a.args else a.name
+def _source_of_atom(a: Atom, parameters: Mapping[str, str]) -> str:
+    if not a.args:
+        return parameters[a.name]
+    numerator, divisor = (_source(e, parameters) for e in a.args)
+    return f"({numerator} {'//' if a.key[0] == 'floordiv' else '%'} {divisor})"
 
 
 def split_linear(x: Int, name: str) -> tuple[Int, Int] | None:
