@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -255,3 +256,20 @@ def test_numbers_that_keep_coming_get_programs_by_value(compilations: list[Any])
         for k in range(5, 80):
             hg.eval(x[:k] * 0.75)
     assert len(compilations) <= 9
+
+
+def test_threads_share_programs(compilations: list[Any]) -> None:
+    x = hg.tensor(X)
+    wrong: list[Any] = []
+
+    def work(first: int) -> None:
+        for k in range(first, 250, 7):
+            if float(x[::-1][:k].max()) != X[::-1][:k].max() or not np.array_equal(np.asarray(hnp.zeros(k) + 1), np.ones(k)):
+                wrong.append(k)
+
+    threads = [threading.Thread(target=work, args=(2 + i,)) for i in range(6)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong and len(compilations) <= 24
