@@ -33,7 +33,7 @@ from hologram.trace.lazy_programs import numbers
 from hologram.trace.lazy_programs.cache import keep
 from hologram.trace.lazy_programs.cache import programs as _programs
 from hologram.trace.lazy_programs.numbers import Found, Generalised
-from hologram.trace.lazy_programs.structure import scalar_operand
+from hologram.trace.lazy_programs.structure import MAX_SCALARS, scalar_operand
 from hologram.trace.operators import is_wide, settled
 from hologram.trace.recorder import Pending, levels_under_way, results_of
 from hologram.trace.tensor import Tensor
@@ -82,7 +82,7 @@ class _Walk:
                 if type(storage) is DeviceStorage:
                     remote = True
                 continue
-            if op is const and number[node] >= asked:
+            if op is const and number[node] >= asked and len(scalars) < MAX_SCALARS:
                 scalar = scalar_operand(node.attrs)
                 if scalar is not None:
                     add(node.attrs[0])

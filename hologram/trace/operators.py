@@ -347,11 +347,12 @@ def _remember(node: Any, dtype: DType, scalar: Any) -> None:
 
 def _new_constant(dtype: DType, kind: type, scalar: Any) -> Node | None:
     """The constant that a Python number is beside a strong operand of type ``dtype``, where that keeps its type; None where it may not."""
-    if kind is float and dtype.is_float:
-        return constant(scalar, dtype)
-    if kind is int and (dtype.is_float or (dtype.is_integer and recorder.fits(scalar, dtype))):
-        return constant(scalar, dtype)
-    return None
+    if not (kind is float and dtype.is_float or kind is int and (dtype.is_float or (dtype.is_integer and recorder.fits(scalar, dtype)))):
+        return None
+    node = constant(scalar, dtype)
+    if scalar < 0 or scalar > 0:
+        remember(_weak_constants, (dtype, kind, scalar), node)
+    return node
 
 
 def _is_unknown_to(other: Any, x: Tensor, op: Op) -> bool:

@@ -18,6 +18,8 @@ from hologram.trace.recorder import remember, storage_module
 
 _KNOWN_TO_RULES = frozenset((0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5))  # and what is not finite
 
+MAX_SCALARS = 32  # constants that are arguments of one program; further ones it has by value
+
 Numbers = tuple[Any, ...]
 
 # --- floats ----------------------------------------------------------------------------------------------------------

@@ -90,6 +90,17 @@ def test_a_loop_over_a_counter_compiles_once_for_numbers_that_rules_do_not_know(
     assert len(compilations) == 1
 
 
+def test_so_many_floats_are_arguments_and_others_part_of_the_program(compilations: list[Any]) -> None:
+    def polynomial(x: Any, first: float) -> Any:
+        for i in range(40):
+            x = x * 0.5 + (first + i)
+        return x
+
+    for first in (0.1, 0.2, 0.3):
+        np.testing.assert_allclose(np.asarray(polynomial(hg.tensor(X), first)), polynomial(X, first), rtol=1e-5)
+    assert len(compilations) == 3
+
+
 def test_new_keys_and_sizes_of_random_numbers_compile_nothing(compilations: list[Any]) -> None:
     for i in range(6):
         hg.eval(hg.random.normal(hg.random.key(i), (5,)))
