@@ -11,6 +11,7 @@ from pathlib import Path
 import hologram
 from hologram.errors import HologramError
 from hologram.settings import settings
+from hologram.trace.lazy_programs.cache import programs
 
 Row = tuple[str, str]
 _PACKAGES = ("numpy", "llvmlite", "networkx", "ml_dtypes", "torch", "pyopencl", "pyobjc-framework-Metal")
@@ -79,6 +80,7 @@ def _memory() -> Iterator[Row]:
     from hologram.graph.memory.arena import PAGE_BYTES, POOL_PAGES
 
     yield "threads", f"{settings.num_threads or usable_processors()} of {usable_processors()} usable processors"
+    yield "lazy programs", f"{len(programs)}, about {programs.nbytes:,} of {settings.program_limit:,} bytes"
     yield "page pool", f"{POOL_PAGES} pages of {PAGE_BYTES:,} bytes, {POOL_PAGES * PAGE_BYTES:,} bytes a call in flight"
     yield "results", _counted(storage.statistics())
     for r in runtimes():

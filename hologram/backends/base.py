@@ -16,6 +16,8 @@ from hologram.ir.aval import Aval
 from hologram.ir.graph import Graph
 from hologram.support import debug
 
+NODE_BYTES = 8192  # about what the compiler's objects and code take for a node of a graph
+
 
 class Runnable(ABC):
     """What runs storages and can run arrays.
@@ -24,6 +26,7 @@ class Runnable(ABC):
     """
 
     reusable: Sequence[tuple[int, Aval, list[int]]] = ()
+    nbytes: int = 0  # about what the program keeps in memory
 
     @abstractmethod
     def run(self, inputs: Sequence[Any]) -> list[Any]:
@@ -57,6 +60,7 @@ class BaseExecutable(Runnable):
         self.compilation = compilation
         self.traced, self.precision, self.guarantee = compilation.traced, compilation.precision, compilation.guarantee
         self.allocate = compilation.allocate
+        self.nbytes = NODE_BYTES * len(self.traced.nodes())
 
     @property
     def canonical(self) -> Graph:

@@ -6,7 +6,8 @@ arena offset of each intermediate, since its size is known only then.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from hologram.errors import ShapeError
 from hologram.graph.lower.control_step import Allocation, ControlStep
@@ -19,8 +20,9 @@ from hologram.graph.memory.verify import verify_allocation
 from hologram.graph.ownership import Copy, Ownership
 from hologram.ir.node import Node
 from hologram.ir.op import Shape
-from hologram.ir.symbolic import Int, atoms, is_static, split_linear, substitute, var
+from hologram.ir.symbolic import Int, atoms, evaluator, is_static, split_linear, substitute, var
 from hologram.settings import settings
+from hologram.support.cached_property import cached_property
 
 UNKNOWN_NS = 100_000.0  # what a kernel whose extent is a symbol is taken to cost
 
@@ -40,7 +42,7 @@ class ExecutionPlan:
             self.slot_of[n] = len(self.slot_of)
         self._handed_out = {self.computed[o.index]: o.node.shape for o in self.outputs if o.kind == "computed"}
         self.temporaries = self._lifetimes()
-        self.symbols = _symbols(self.inputs)
+        self.symbols = self.graph.symbols()
         self.static = not self.symbols
         first = len(self.slot_of)
         self.symbol_slots = {s: first + i for i, s in enumerate(self.symbols)}
@@ -126,12 +128,22 @@ class ExecutionPlan:
         """Whether the caller may have given the buffer of ``result`` the memory of ``source``."""
         return source in self.inputs and self.inputs.index(source) in self._owned.donors(self.buffer(result))
 
+    @cached_property
+    def sizes(self) -> Callable[..., tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]]:
+        """The shapes of computed results and the bytes of intermediates, as a function of the symbols' values in order."""
+        nbytes = tuple([n.nbytes if isinstance(n, ControlStep) else n.size * n.dtype.itemsize for n, *_ in self.temporaries])
+        found: Callable[..., Any] = evaluator((tuple([self.result_shape(n) for n in self.computed]), nbytes), self.symbols)
+        return found
+
     def allocate(self, values: Mapping[str, int]) -> arena.ArenaAllocation:
         """Addresses of the intermediates, for given values of the symbols."""
+        return self.allocate_bytes(self.sizes(*[values[s] for s in self.symbols])[1])
+
+    def allocate_bytes(self, sizes: Sequence[int]) -> arena.ArenaAllocation:
+        """Addresses of intermediates that have these bytes."""
         number = {n: i for i, (n, *_) in enumerate(self.temporaries)}
         lifetimes = []
-        for n, first, last, sources in self.temporaries:
-            nbytes = _concrete(n.nbytes, values) if isinstance(n, ControlStep) else _concrete(n.size, values) * n.dtype.itemsize
+        for (n, first, last, sources), nbytes in zip(self.temporaries, sizes, strict=True):
             lifetimes.append(arena.Lifetime(number[n], nbytes, first, last, tuple(number[h] for h in sources if h in number)))
         found = arena.allocate(lifetimes)
         if settings.verify:
@@ -142,7 +154,7 @@ class ExecutionPlan:
         """Addresses of the intermediates of a body: expressions, where sizes are symbolic."""
         sizes = [n.nbytes if isinstance(n, ControlStep) else n.size * n.dtype.itemsize for n, *_ in self.temporaries]
         if all(map(is_static, sizes)):
-            return self.allocate({})
+            return self.allocate_bytes(sizes)  # type: ignore[arg-type]  # numbers
         return SymbolicAllocation([SymbolicLifetime(b, first, last) for b, (_, first, last, _) in zip(sizes, self.temporaries, strict=True)])
 
     def offset(self, node: Node | ControlStep, allocation: Allocation | None) -> Int:
@@ -173,10 +185,6 @@ def _concrete(x: Int, values: Mapping[str, int]) -> int:
 
 def concrete_shape(shape: Shape, values: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(_concrete(n, values) for n in shape)
-
-
-def _symbols(inputs: list[Node]) -> list[str]:
-    return sorted({a.name for n in inputs for e in n.shape for a in atoms(e)})
 
 
 def bind_symbols(inputs: list[Node], shapes: list[tuple[int, ...]]) -> dict[str, int]:

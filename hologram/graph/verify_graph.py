@@ -13,7 +13,7 @@ from hologram.graph.library.attention.nodes import ATTENTION_OPS
 from hologram.ir.graph import Graph, bodies
 from hologram.ir.node import Node
 from hologram.ir.op import MULTI_RESULT, TABLE
-from hologram.ir.symbolic import substitute, symbols_of
+from hologram.ir.symbolic import is_size_operand, substitute, symbols_of
 from hologram.primitives.control import project, result_types, scan
 
 
@@ -24,8 +24,8 @@ def verify_graph(graph: Graph, when: str = "", interned: bool = True, around: Se
     - a node's op is defined in the op table, or one of those of attention, with the inputs and attributes that the row asks for;
     - its shape and type are those that the op's type rule gives, and a ``project`` node has those of the result that it picks;
     - nodes are ``interned``: no two have one op, inputs and attributes. What is traced may be of several traces, each of which interns its own;
-    - the symbols of shapes and attributes are those of the inputs' shapes, so that a call says what they are; in a body also those ``around`` it
-      (None: not known, as while a body goes through passes by itself);
+    - the symbols of shapes and attributes are those of the inputs' shapes, or operands, so that a call says what they are; in a body also those
+      ``around`` it (None: not known, as while a body goes through passes by itself);
     - graphs inside of nodes keep the same.
     """
     for i, x in enumerate(graph.inputs):
@@ -40,7 +40,7 @@ def verify_graph(graph: Graph, when: str = "", interned: bool = True, around: Se
             trouble = "is no input of this graph"
         elif interned and seen.setdefault((node.op, node.inputs, node.attrs), node) is not node:
             trouble = "is there twice"
-        elif symbols is not None and (unknown := sorted(symbols_of((node.shape, node.attrs)) - symbols)):
+        elif symbols is not None and (unknown := sorted(s for s in symbols_of((node.shape, node.attrs)) - symbols if not is_size_operand(s))):
             trouble = f"depends on {', '.join(unknown)}, which no input binds"
         if trouble:
             raise CompileError(f"{node!r} {trouble} {when}".strip())

@@ -10,6 +10,7 @@ import numpy as np
 
 from hologram.ir.leaves import input_
 from hologram.ir.node import Builder, Node, const_value
+from hologram.ir.symbolic import symbols_of
 from hologram.ir.traversal import topological
 
 
@@ -36,6 +37,10 @@ class Graph:
             if n in image:
                 lines.setdefault(image[n], line)
         return Graph([image[x] for x in self.inputs] if inputs is None else inputs, [image[x] for x in self.outputs], lines)
+
+    def symbols(self) -> list[str]:
+        """The names of the symbols that shapes and attributes depend on, in order. Shapes of inputs bind some; a call gives the others."""
+        return sorted(set().union(*[symbols_of(n.shape) | symbols_of(n.attrs) for n in self.nodes()]))
 
     def __str__(self) -> str:
         return text(self)

@@ -140,7 +140,7 @@ def _propagate_through_concatenate(node: Node, index: Index, guard: Guard) -> li
     offsets = _offsets(sizes)
     low, high = bounds(index[axis])
     first, last = 0, len(sizes)
-    if low is not None and high is not None and is_static(node.shape[axis]):
+    if low is not None and high is not None and all(map(is_static, (*offsets, node.shape[axis]))):
         first, last = bisect_right(offsets, low) - 1, bisect_right(offsets, high)  # type: ignore[type-var]
     out: list[InputElement] = []
     for i in range(max(first, 0), last):

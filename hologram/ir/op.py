@@ -32,6 +32,7 @@ class Op:
 
     - ``arity``: number of inputs, None for any number.
     - ``attrs``: names of the static attributes, in the order in which ``Node.attrs`` holds them.
+    - ``sizes``: names of the attributes, tuples of integers, that hold extents and offsets, which may be symbols.
     - ``reference(*arrays, *attrs)``: the meaning, on NumPy arrays of the input types, giving an array of the result's type.
       For elementwise ops it is called on equal shapes or scalars.
     - ``algebra``: words of ``commutative associative idempotent involution``; ``identity`` the neutral element of an elementwise op,
@@ -82,6 +83,7 @@ class Op:
     monoid: Op | None = None
     exact: bool = True
     results: Callable[[tuple[Any, ...], tuple[Any, ...]], list[tuple[Shape, DType]]] | None = None
+    sizes: tuple[str, ...] = ()
     symbol: str | None = None  # infix spelling in printed graphs
     jvp: Callable[..., Any] | None = None
     transpose: Callable[..., Any] | None = None

@@ -108,7 +108,7 @@ def _windows(x: np.ndarray, firsts: Sequence[np.ndarray], axes: Sequence[int], s
 
 # Starts are in range by construction, 0 <= start <= extent - size: the front end wraps negative ones and clamps. A backend that clamps again is
 # right too.
-gather = register(Op("gather", "gather", None, _infer_gather, _gather, attrs=("axes", "sizes", "batch"), kinds="biufc"))
+gather = register(Op("gather", "gather", None, _infer_gather, _gather, attrs=("axes", "sizes", "batch"), sizes=("sizes",), kinds="biufc"))
 
 
 # --- scatter ---------------------------------------------------------------------------------------------------------

@@ -29,4 +29,4 @@ def _iota(shape: tuple[int, ...], axis: int, dtype: str) -> np.ndarray:
     return np.broadcast_to(cast_reference(np.arange(shape[axis]), dtype).reshape(column), shape)
 
 
-iota = register(Op("iota", "leaf", 0, _infer_iota, _iota, attrs=("shape", "axis", "dtype"), kinds="iuf", cost=0))
+iota = register(Op("iota", "leaf", 0, _infer_iota, _iota, attrs=("shape", "axis", "dtype"), sizes=("shape",), kinds="iuf", cost=0))

@@ -124,11 +124,13 @@ def _infer_concatenate(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple
     return (*first.shape[:axis], total, *first.shape[axis + 1 :]), first.dtype
 
 
-reshape = register(Op("reshape", "movement", 1, _infer_reshape, lambda x, shape: x.reshape(shape), attrs=("shape",), kinds="biufc", cost=0))
+reshape = register(
+    Op("reshape", "movement", 1, _infer_reshape, lambda x, shape: x.reshape(shape), attrs=("shape",), sizes=("shape",), kinds="biufc", cost=0)
+)
 transpose = register(Op("transpose", "movement", 1, _infer_transpose, lambda x, perm: x.transpose(perm), attrs=("perm",), kinds="biufc", cost=0))
-broadcast = register(Op("broadcast", "movement", 1, _infer_broadcast, _broadcast, attrs=("shape", "dims"), kinds="biufc", cost=0))
-slice_ = register(Op("slice", "movement", 1, _infer_slice, _slice, attrs=("start", "stop", "step"), kinds="biufc", cost=0))
-pad = register(Op("pad", "movement", 2, _infer_pad, _pad, attrs=("low", "high"), kinds="biufc"))
+broadcast = register(Op("broadcast", "movement", 1, _infer_broadcast, _broadcast, attrs=("shape", "dims"), sizes=("shape",), kinds="biufc", cost=0))
+slice_ = register(Op("slice", "movement", 1, _infer_slice, _slice, attrs=("start", "stop", "step"), sizes=("start", "stop"), kinds="biufc", cost=0))
+pad = register(Op("pad", "movement", 2, _infer_pad, _pad, attrs=("low", "high"), sizes=("low", "high"), kinds="biufc"))
 concatenate = register(
     Op("concatenate", "movement", None, _infer_concatenate, lambda *xs: np.concatenate(xs[:-1], axis=xs[-1]), attrs=("axis",), kinds="biufc")
 )

@@ -16,7 +16,7 @@ from hologram.primitives import TABLE
 from hologram.primitives.scalar import composite
 from hologram.support.user_lines import located
 from hologram.trace.operators import broadcast_node, common_type, elementwise, node_as, operand, promoted, stretched, with_tensors, wrap
-from hologram.trace.recorder import constant, record
+from hologram.trace.recorder import constant, current, fits, record
 
 _PRODUCTS = 16  # static exponents up to this size are products; beyond, the error of repeated products exceeds that of pow
 
@@ -28,6 +28,8 @@ def power(x: Any, y: Any) -> Any:
     if exponent is not None:
         base = operand(x, "pow")
         dtype, weak = common_type([base, operand(y, "pow")])
+        if dtype.is_integer and exponent > _PRODUCTS and current() is None and fits(exponent, dtype):
+            return elementwise(composite.ipow, x, y)  # an operand, so that programs for other exponents are the same
         if dtype.is_integer or (dtype.kind in "fc" and abs(exponent) <= _PRODUCTS):
             node = node_as(base[0], dtype)
             if exponent == 1:

@@ -25,7 +25,7 @@ class Executable(Protocol):
     placement: str | None  # what runs where, if on several devices
     initializer: str | None  # the graph of what is computed once
 
-    def run(self, inputs: list[Any], donated: Mapping[int, int] | None = None) -> list[Any]: ...
+    def run(self, inputs: list[Any], donated: Mapping[int, int] | None = None, sizes: Mapping[str, int] | None = None) -> list[Any]: ...
     def replays(self, inputs: list[Any]) -> Any: ...  # captured calls that native code may replay, of a remote one; None for none
     def as_text(self, stage: str) -> str: ...
 
@@ -85,10 +85,13 @@ def compile_graph(graph: Graph, precision: str = "standard", device: str | None 
         raise located(e) from None
 
 
-def run(executable: Executable, storages: list[Any], donated: Mapping[int, int] | None = None) -> list[Any]:
-    """The results of one run; ``donated`` says of results whose storage they take (:mod:`hologram.trace.lazy_donation`). Raises OutOfMemory, with the
-    user's line, where they cannot be had, and DeviceError for a device that fails."""
+def run(executable: Executable, storages: list[Any], donated: Mapping[int, int] | None = None, sizes: Mapping[str, int] | None = None) -> list[Any]:
+    """The results of one run; ``donated`` says of results whose storage they take (:mod:`hologram.trace.lazy_donation`), ``sizes`` are the values of
+    all symbols of a program for the CPU. Raises OutOfMemory, with the user's line, where results cannot be had, and DeviceError for a device that
+    fails."""
     try:
+        if sizes is not None:
+            return executable.run([on_host(s) for s in storages], None, sizes)
         if donated:
             return executable.run(storages, donated)
         return executable.run(storages if executable.remote else [on_host(s) for s in storages])

@@ -135,10 +135,11 @@ def value_of(node: Pending) -> np.ndarray | None:
 class HostMovement:
     """An expression as NumPy computes it: an executable of the storages of its leaves, all on the host.
 
-    ``order`` are its nodes, for which :func:`is_run` holds, the leaves in the order of their storages; ``roots`` are those that are wanted.
+    ``order`` are its nodes, for which :func:`is_run` holds, the leaves in the order of their storages; ``roots`` are those that are wanted. Numbers
+    that programs take behind the leaves are among the nodes.
     """
 
-    __slots__ = ("_results", "_steps")
+    __slots__ = ("_leaves", "_results", "_steps")
     remote = False
     reusable: tuple[Any, ...] = ()  # no result takes the memory of an argument
 
@@ -146,13 +147,14 @@ class HostMovement:
         leaves = [n for n in order if n.op is leaf]
         computed = sorted((n for n in order if n.op is not leaf), key=_DEPTH)
         number = {n: i for i, n in enumerate([*leaves, *computed])}
+        self._leaves = len(leaves)
         self._steps = [(n.op.reference, [number[x] for x in n.inputs], n.attrs) for n in computed]
         self._results = [(number[n], aval(n.dtype, n.shape)) for n in roots]
 
-    def run(self, inputs: Sequence[Any], donated: Any = None) -> list[Any]:
+    def run(self, inputs: Sequence[Any], donated: Any = None, sizes: Any = None) -> list[Any]:
         """Storages of the results. Raises OutOfMemory and MemoryError."""
         storages = storage_module()
-        arrays = [storages.view(s) for s in inputs]
+        arrays = [storages.view(s) for s in inputs[: self._leaves]]
         for reference, taken, attrs in self._steps:
             arrays.append(reference(*[arrays[i] for i in taken], *attrs))
         return [storages.copied(of, arrays[i]) for i, of in self._results]

@@ -1,8 +1,8 @@
 """Realising pending Tensors: one structural key, one cached executable, one run.
 
 The key of an expression numbers its nodes in the order of a walk from the roots, so two expressions of one structure over
-values of the same types share an executable, whatever Tensors they were recorded on. Python scalars are part of the key by
-value, until one structure has come with several: from then on its float scalars are arguments.
+values of the same types share an executable, whatever Tensors they were recorded on. Python's floats are arguments. Integers and
+sizes are part of the key by value; those that change are operands of a further program (:mod:`hologram.trace.lazy_programs.numbers`).
 
 A pending node below the roots is computed without being kept: it stays pending for whoever holds its Tensor. The second
 realisation that meets it keeps it, so nothing is computed more than twice, and a loop that reads one value in each turn does
@@ -22,32 +22,32 @@ from hologram.errors import DeviceError, OutOfMemory, TracedValueError
 from hologram.ir.aval import aval
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import const, input_, leaf
-from hologram.ir.node import Builder, Node, const_value
+from hologram.ir.node import Builder, Node
 from hologram.ir.op import MULTI_RESULT
 from hologram.ir.traversal import topological
 from hologram.primitives.markers import example, place
 from hologram.settings import settings
 from hologram.support import forks
-from hologram.support.lru_cache import Recent
 from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.compiling import compile_once, run
 from hologram.trace.host_movement import HostMovement, Spent, is_run, is_view, value_of, view_of
 from hologram.trace.lazy_donation import donations
+from hologram.trace.lazy_programs import numbers
+from hologram.trace.lazy_programs.cache import PROGRAM_LIMIT, keep
+from hologram.trace.lazy_programs.cache import programs as _programs
+from hologram.trace.lazy_programs.numbers import Found, Generalised
+from hologram.trace.lazy_programs.structure import MAX_SCALARS, scalar_operand
 from hologram.trace.operators import is_wide, settled
 from hologram.trace.recorder import Pending, levels_under_way, results_of, storage_module
 from hologram.trace.tensor import Tensor
 
-PROGRAM_LIMIT = 1024
 MAX_COPIED_BYTES = 1 << 20  # of a view not in C order that NumPy copies though a kernel may be faster
-_SCALARS_SEEN = 4  # structures that came with so many sets of scalars take them as arguments
 
 _NO_VALUE = "a value was read that stands for every example of a vmap: keep to hologram.numpy functions inside, such as hnp.where"
 
 _lock = threading.RLock()  # a walk, and what is made of it, sees no node that settles
-_programs = Recent(PROGRAM_LIMIT)
 _spent = Spent(PROGRAM_LIMIT)
-_lifted = Recent(PROGRAM_LIMIT)  # by the key without its scalars: how often, or the executable
 
 
 @forks.in_child
@@ -58,10 +58,10 @@ def _after_fork() -> None:
 
 
 class _Walk:
-    """The nodes that ``roots`` need, numbered; the key; the storages of the leaves, and the device that they are on; and what to keep beside the
-    roots."""
+    """The nodes that ``roots`` need, numbered; the key; the storages of the leaves, and the device that they are on; the constants that are
+    arguments, and their storages; and what to keep beside the roots."""
 
-    __slots__ = ("roots", "key", "order", "storages", "device")
+    __slots__ = ("roots", "key", "order", "storages", "scalar_nodes", "scalars", "device")
 
     def __init__(self, roots: list[Any]) -> None:
         number: dict[Node, int] = {}
@@ -73,6 +73,8 @@ class _Walk:
         asked = len(order)
         key: list[Any] = [asked, settings.code]
         storages: list[Any] = []
+        scalar_nodes: list[Any] = []
+        scalars: list[Any] = []
         remote = False
         keep: dict[Node, None] = {}
         total = asked
@@ -87,6 +89,13 @@ class _Walk:
                 if type(storage) is DeviceStorage:
                     remote = True
                 continue
+            if op is const and number[node] >= asked and len(scalars) < MAX_SCALARS:
+                scalar = scalar_operand(node.attrs)
+                if scalar is not None:
+                    add(node.attrs[0])
+                    scalar_nodes.append(node)
+                    scalars.append(scalar)
+                    continue
             if node.attrs and (op.kind != "mark" or op is place):
                 add(node.attrs)
                 if op.kind in MULTI_RESULT:  # what it gives is computed together
@@ -114,19 +123,14 @@ class _Walk:
         if remote:
             add(self.device)
         self.roots, self.order, self.storages = roots, order, storages
+        self.scalar_nodes, self.scalars = scalar_nodes, scalars
         self.key = tuple(key)
 
-    def without_scalars(self) -> tuple[Any, list[np.ndarray]]:
-        """The key with float constants reduced to their types, and these constants."""
-        scalars = [x for x in self.order if _is_liftable(x)]
-        bits = {x.attrs for x in scalars}
-        return tuple(k[0] if type(k) is tuple and k in bits else k for k in self.key), [np.asarray(const_value(x)) for x in scalars]
-
-    def graph(self, lift: bool) -> Graph:
-        """The graph whose inputs are the leaves and, where ``lift``, the float constants."""
+    def graph(self) -> Graph:
+        """The graph whose inputs are the leaves and the constants that are arguments."""
         build = Builder()
         made: dict[Node, Node] = {}
-        sources = [x for x in self.order if x.op is leaf] + [x for x in self.order if lift and _is_liftable(x)]
+        sources = [x for x in self.order if x.op is leaf] + self.scalar_nodes
         for i, x in enumerate(sources):
             made[x] = build(input_, (), (i, x.shape, x.dtype.name, None))
         for x in topological(self.roots, stop=lambda n: n in made):
@@ -135,10 +139,6 @@ class _Walk:
             if x not in made:
                 made[x] = build.like(x, tuple(made[i] for i in x.inputs))
         return Graph([made[x] for x in sources], [made[x] for x in self.roots])
-
-
-def _is_liftable(node: Node) -> bool:
-    return node.op is const and node.dtype.kind in "fc"
 
 
 def realise(*tensors: Tensor) -> None:
@@ -155,18 +155,17 @@ def realise(*tensors: Tensor) -> None:
     with _lock:
         walk = _Walk([t._node for t in waiting])
         executable = _programs.get(walk.key) or _moved_by_numpy(walk)
-        miss = _Miss(walk) if executable is None else None
-        if miss is not None:
-            executable = miss.executable
+        found = _Program(walk) if executable is None else None
+        if found is not None:
+            executable = found.executable
         donated = {} if executable is None or levels_under_way() else donations(executable, walk.order, walk.roots, walk.storages)
-        inputs = walk.storages if miss is None else walk.storages + miss.scalars
         if donated:  # while no other thread can meet a node whose old operand is gone
-            made = _settle(walk, run(executable, inputs, donated))
+            made = _settle(walk, run(executable, _inputs(walk, found), donated))
     if not donated:
         if executable is None:
-            assert miss is not None
-            executable = miss.compiled()
-        results = run(executable, inputs)
+            assert found is not None
+            executable = found.compiled()
+        results = run(executable, _inputs(walk, found), None, None if found is None else found.sizes)
         with _lock:
             made = _settle(walk, results)
     for t in waiting:
@@ -230,30 +229,38 @@ def _adopt(t: Tensor) -> bool:
     return True
 
 
-class _Miss:
-    """An expression whose key by value has no program: the ``executable`` that takes its ``scalars``; or, for want of one, its ``graph``, taken while
-    no node can settle, to be compiled when others may go on."""
+class _Program:
+    """The program of an expression whose key by value has none: the ``executable`` that takes numbers as ``operands`` and ``sizes``; or, for want of
+    one, the graphs to compile, taken while no node can settle, when others may go on."""
 
-    __slots__ = ("cache", "key", "graph", "scalars", "executable", "device")
+    __slots__ = ("key", "executable", "operands", "sizes", "device", "_general", "_graph")
 
     def __init__(self, walk: _Walk) -> None:
-        self.cache, self.key, self.scalars, self.device = _programs, walk.key, [], walk.device
-        loose, scalars = walk.without_scalars()
-        found: Any = (_lifted.get(loose) or 0) if scalars else 0
-        lift = type(found) is not int or found >= _SCALARS_SEEN
-        if lift:
-            self.cache, self.key, self.scalars = _lifted, loose, [storage_module().copy_of(s) for s in scalars]
-        elif scalars:
-            _lifted.put(loose, found + 1)
-        self.executable = None if type(found) is int else found
-        self.graph = walk.graph(lift) if self.executable is None else None
+        self.key, self.device = walk.key, walk.device
+        self.executable: Any = None
+        self.operands: list[Any] = []
+        self.sizes: dict[str, int] | None = None
+        found = numbers.look_up(walk)
+        self._general = found if type(found) is Generalised else None
+        if type(found) is Found:
+            self.executable, self.operands, self.sizes, _ = found
+        else:
+            self._graph = walk.graph()
 
     def compiled(self) -> Any:
-        graph = self.graph
-        assert graph is not None
-        executable = compile_once((self.cache is _lifted, self.key), lambda: graph, device=self.device)
-        self.cache.put(self.key, executable)
-        return executable
+        """The executable."""
+        found = None if self._general is None else self._general.compiled(self.device)
+        if found is not None:
+            self.executable, self.operands, self.sizes, _ = found
+        else:
+            self.executable = compile_once(("lazy", self.key), lambda: self._graph, device=self.device)
+            keep(self.key, self.executable)
+        return self.executable
+
+
+def _inputs(walk: _Walk, found: _Program | None) -> list[Any]:
+    """The storages of a call's arguments: leaves, floats, integers."""
+    return walk.storages + walk.scalars if found is None else walk.storages + walk.scalars + found.operands
 
 
 def evaluate(*trees: Any) -> None:
@@ -313,5 +320,5 @@ def _is_ready(value: Any) -> bool:
 def clear() -> None:
     """Forgets compiled expressions."""
     _programs.clear()
-    _lifted.clear()
     _spent.clear()
+    numbers.clear()

@@ -345,6 +345,16 @@ def _remember(node: Any, dtype: DType, scalar: Any) -> None:
         remember(_weak_constants, (dtype, type(scalar), scalar), made[0])
 
 
+def _new_constant(dtype: DType, kind: type, scalar: Any) -> Node | None:
+    """The constant that a Python number is beside a strong operand of type ``dtype``, where that keeps its type; None where it may not."""
+    if not (kind is float and dtype.is_float or kind is int and (dtype.is_float or (dtype.is_integer and recorder.fits(scalar, dtype)))):
+        return None
+    node = constant(scalar, dtype)
+    if scalar < 0 or scalar > 0:
+        remember(_weak_constants, (dtype, kind, scalar), node)
+    return node
+
+
 def _is_unknown_to(other: Any, x: Tensor, op: Op) -> bool:
     """Whether ``other``, another library's array, leaves a comparison with ``x`` to us: Python would then answer by what objects they are."""
     if not is_array_like(other):
@@ -401,7 +411,9 @@ def binary_operator(op: Op, swapped: bool = False, general: Callable[[Any, Any],
             except TypeError:
                 b = None
             if b is None:
-                return slow(x1, x2)
+                b = None if x1._weak else _new_constant(dtype, kind, x2)
+                if b is None:
+                    return slow(x1, x2)
             weak = x1._weak
         node = Pending()
         try:

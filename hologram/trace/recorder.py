@@ -13,6 +13,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import struct
+import sys
 import threading
 import weakref
 from typing import Any
@@ -21,7 +23,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.backends.native.tracing import closed, opened
-from hologram.dtypes import DType, int64, loses_part
+from hologram.dtypes import DType, float32, float64, int64, loses_part
 from hologram.errors import DTypeError, HologramError, IntegerRangeError, LeakedTracerError, ShapeError
 from hologram.ir.aval import Aval, aval
 from hologram.ir.graph import Graph
@@ -36,6 +38,7 @@ from hologram.support.user_lines import located, user_place
 from hologram.support.weak import WeakSet
 
 _MEMO_LIMIT = 4096
+_EXACT = 1 << 53  # integers below are exact in float64, through which they are packed
 
 
 class Pending(Node):
@@ -288,13 +291,18 @@ _known_bits: dict[tuple[DType, Any], tuple[str, bytes]] = {}
 _RANGES = {d: (int(np.iinfo(d.np).min), int(np.iinfo(d.np).max)) for d in dtypes.ALL if d.is_integer}
 
 
+def fits(value: int, dtype: DType) -> bool:
+    """Whether an integer type holds ``value``."""
+    low, high = _RANGES[dtype]
+    return low <= value <= high
+
+
 def _require_fits(value: Any, dtype: DType) -> None:
     """Raises for a Python integer beyond the range of ``dtype``, and for a complex number where that is real, except bool."""
     if isinstance(value, complex) and dtype.kind in "iuf":
         raise located(DTypeError(f"the complex number {value} does not fit {dtype}"))
     if dtype.kind in "iu" and isinstance(value, int):
-        low, high = _RANGES[dtype]
-        if not low <= value <= high:
+        if not fits(value, dtype):
             raise located(IntegerRangeError(f"the Python integer {value} does not fit {dtype}: cast the array to a wider type first"))
 
 
@@ -350,9 +358,18 @@ def _bits(value: Any, dtype: DType) -> tuple[str, bytes]:
     key = dtype, value
     found = _known_bits.get(key)
     if found is None:
-        found = const_attrs(value, dtype)
+        found = _packed(value, dtype) or const_attrs(value, dtype)
         remember(_known_bits, key, found)
     return found
+
+
+def _packed(value: int | float, dtype: DType) -> tuple[str, bytes] | None:
+    """``const_attrs`` of a Python number without NumPy, for types and numbers where that is as easy; None for others."""
+    if dtype.is_integer:
+        return (dtype.name, value.to_bytes(dtype.itemsize, sys.byteorder, signed=dtype.kind == "i")) if type(value) is int else None
+    if (dtype is float32 or dtype is float64) and abs(value) < _EXACT:
+        return dtype.name, struct.pack("=f" if dtype is float32 else "=d", value)
+    return None
 
 
 def remember(memo: dict[Any, Any], key: Any, value: Any) -> None:

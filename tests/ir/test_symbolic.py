@@ -16,6 +16,7 @@ from hologram.ir.symbolic import (
     Int,
     atoms,
     bounds,
+    evaluator,
     floordiv,
     is_static,
     mod,
@@ -274,3 +275,12 @@ def test_shared_quotients_are_walked_once(monkeypatch: pytest.MonkeyPatch) -> No
     for k in range(depth):
         want = want // (3 + k % 2) + 7 * ((want + 1) % (5 + k % 3))
     assert substitute(x, {"n": 1000}) == want
+
+
+@given(st.integers(0, 50), st.integers(1, 50))
+def test_an_evaluator_gives_what_substitution_gives(a: int, b: int) -> None:
+    x, y = var("a"), var("b", 1)
+    values = (x * y - 3, (floordiv(x * x + 7, y), mod(x, y + 1), 5), -x)
+    known = {"a": a, "b": b}
+    expected = (substitute(values[0], known), tuple(substitute(e, known) for e in values[1]), substitute(values[2], known))  # type: ignore[union-attr, arg-type]
+    assert evaluator(values, ["a", "b"])(a, b) == expected

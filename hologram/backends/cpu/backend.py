@@ -78,7 +78,7 @@ def _settled(compilation: Compilation, checked: bool) -> tuple[str, ...] | None:
     """What the object code of a program depends on besides its graph; None where the disk cache cannot have it."""
     traced = compilation.traced
     host = host_nodes(traced)
-    if any(not isinstance(n, int) for x in traced.inputs for n in x.shape) or any(is_bound(x.attrs) for x in host):
+    if traced.symbols() or any(is_bound(x.attrs) for x in host):
         return None
     natively = any(x.inputs and lapack.runs_natively(x.op.name, x.inputs[0].dtype) for x in host) and lapack.available()
     return (

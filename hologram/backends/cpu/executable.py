@@ -11,7 +11,7 @@ from hologram.backends.cpu.compile import Source, is_long
 from hologram.backends.llvm.toolchain import target
 from hologram.backends.native import addresses, calls, storage
 from hologram.graph.compilation import Compilation
-from hologram.graph.execution_plan import bind_symbols, concrete_shape
+from hologram.graph.execution_plan import bind_symbols
 from hologram.ir.aval import Aval, aval
 from hologram.settings import settings
 from hologram.support import debug
@@ -45,7 +45,7 @@ class Executable(BaseExecutable):
     ) -> None:
         super().__init__(compilation)
         self.target, self.checked, self.constants, self._code, self._folded, self._source = machine, checked, constants, code, folded, source
-        self.dynamic = any(not isinstance(n, int) for x in self.traced.inputs for n in x.shape)
+        self.dynamic = bool(self.traced.symbols())
         self.outputs: list[tuple[str, int]] = [(kind, index) for kind, index in known["outputs"]]
         self.arena_bytes: int = known["arena"]
         self.long: bool = known["long"]
@@ -57,26 +57,28 @@ class Executable(BaseExecutable):
         if self.brief and self.computed is not None:
             self.reusable = [(i, of, d) for i, (of, d) in enumerate(zip(self.computed, self.donors, strict=True)) if d]
         self._all_computed = self.outputs == [("computed", i) for i in range(len(self.outputs))] and len(self.outputs) == len(self.donors)
-        self._calls: dict[bool, Callable[..., None]] = {}
+        self._calls: dict[tuple[bool, int], Callable[..., None]] = {}  # by whether they are long, and the arena
         self._sizes: dict[tuple[int, ...], tuple[list[Aval], list[int], int]] = {}
+        self._plans: dict[tuple[int, ...], tuple[list[int], int]] = {}  # of the arena
         tell_program(compilation, lambda: f"cpu: {self.target.id}", "LLVM IR", lambda: self._source.module.llvm)
         debug.tell(debug.ASSEMBLY, "assembly", lambda: self.as_text("asm"))
 
     # --- running -------------------------------------------------------------------------------------------------------
 
-    def run(self, inputs: Sequence[Any], donated: Mapping[int, int] | None = None) -> list[Any]:
+    def run(self, inputs: Sequence[Any], donated: Mapping[int, int] | None = None, sizes: Mapping[str, int] | None = None) -> list[Any]:
         """Storages of the results for storages of the inputs. ``donated``: for computed results the input, of the same type, whose storage becomes
-        the result's; where nobody else holds it, and the program is brief, so that nothing ends the call halfway."""
+        the result's; where nobody else holds it, and the program is brief, so that nothing ends the call halfway. ``sizes``: the values of all
+        symbols, which the inputs' shapes keep to; without it they follow from these shapes."""
         symbols: list[int] = []
         computed, arena = self.computed, self.arena_bytes
         if computed is None:
-            computed, symbols, arena = self.at_sizes([x.aval.shape for x in inputs])
+            computed, symbols, arena = self.at_sizes([x.aval.shape for x in inputs]) if sizes is None else self._planned(sizes)
         taken = donated or {}
         outs = [inputs[taken[i]] if i in taken else storage.empty(a) for i, a in enumerate(computed)]
         long = self.long and not taken
-        if self.computed is not None and settings.debug < debug.TIMINGS:
-            call = self._calls.get(long) or self._bind(long)
-            call(*[s.data for s in inputs], *[s.data for s in outs])
+        if settings.debug < debug.TIMINGS:
+            call = self._calls.get((long, arena)) or self._bind(long, arena)
+            call(*[s.data for s in inputs], *[s.data for s in outs], *symbols)
         else:
             with debug.timed("call"):
                 calls.run(self.address, [*inputs, *self.constants], outs, symbols, arena, long, self.parallel)
@@ -85,12 +87,16 @@ class Executable(BaseExecutable):
         sources = {"input": inputs, "constant": self.constants, "computed": outs}
         return [sources[kind][index] for kind, index in self.outputs]
 
-    def _bind(self, long: bool) -> Callable[..., None]:
-        """The native function of a program of static shapes, which :meth:`run` calls."""
-        assert self.computed is not None
-        counts, keep = (len(self.traced.inputs), len(self.computed)), (self._code, self._folded)  # not the executable, which keeps the function
-        call = addresses.bind(self.address, *counts, self.constants, (), self.arena_bytes, long, self.parallel, keep=keep)
-        return self._calls.setdefault(long, call)
+    def _bind(self, long: bool, arena: int) -> Callable[..., None]:
+        """The native function that :meth:`run` calls: of the addresses of inputs and results, and of the integers of a program with symbols, whose
+        slots follow."""
+        results = len(self.donors)
+        if self.dynamic:
+            results += len(self.execution_plan.symbol_slots)
+        keep = (self._code, self._folded)  # not the executable, which keeps the function
+        call = addresses.bind(self.address, len(self.traced.inputs), results, self.constants, (), arena, long, self.parallel, keep=keep)
+        _remember(self._calls, (long, arena), call)
+        return call
 
     def bound(self, shapes: Sequence[tuple[int, ...]] = ()) -> Callable[..., None]:
         """A function of the addresses of all inputs and then of all computed results, as Python integers, that runs the graph on that memory.
@@ -107,13 +113,15 @@ class Executable(BaseExecutable):
 
     def at_sizes(self, shapes: Sequence[tuple[int, ...]]) -> tuple[list[Aval], list[int], int]:
         """Result types, integers and arena of a call with inputs of these shapes, for a program whose extents are symbolic."""
-        values = bind_symbols(self.execution_plan.inputs, list(shapes))
+        return self._planned(bind_symbols(self.execution_plan.inputs, list(shapes)))
+
+    def _planned(self, values: Mapping[str, int]) -> tuple[list[Aval], list[int], int]:
+        """What :meth:`at_sizes` gives for values of the symbols; remembered for the sizes of the latest calls."""
         key = tuple(values[name] for name in self.execution_plan.symbols)
         found = self._sizes.get(key)
         if found is None:
-            if len(self._sizes) >= MOST_SIZES:
-                self._sizes.pop(next(iter(self._sizes)), None)
-            found = self._sizes[key] = self._at(values)
+            found = self._at(key)
+            _remember(self._sizes, key, found)
         return found
 
     def is_long_at(self, shapes: Sequence[tuple[int, ...]]) -> bool:
@@ -122,13 +130,18 @@ class Executable(BaseExecutable):
             self.computed is not None or is_long(self.execution_plan.cost_at(bind_symbols(self.execution_plan.inputs, list(shapes))))
         )
 
-    def _at(self, values: dict[str, int]) -> tuple[list[Aval], list[int], int]:
-        """What :meth:`at_sizes` gives for values of the symbols."""
+    def _at(self, values: tuple[int, ...]) -> tuple[list[Aval], list[int], int]:
+        """The arena is planned for sizes rounded up, so that there are few plans."""
         s = self.execution_plan
-        allocation = self.allocate(values)
-        offsets = [allocation.buffers[i].offset for i in range(len(s.temporaries))]
-        computed = [aval(n.dtype, concrete_shape(s.result_shape(n), values)) for n in s.computed]
-        return computed, [*(values[name] for name in s.symbols), *offsets], allocation.arena_bytes
+        shapes, nbytes = s.sizes(*values)
+        rounded = tuple(map(_rounded_up, nbytes))
+        plan = self._plans.get(rounded)
+        if plan is None:
+            allocation = s.allocate_bytes(rounded)
+            plan = [allocation.buffers[i].offset for i in range(len(s.temporaries))], allocation.arena_bytes
+            _remember(self._plans, rounded, plan)
+        offsets, arena = plan
+        return [aval(n.dtype, shape) for n, shape in zip(s.computed, shapes, strict=True)], [*values, *offsets], arena
 
     # --- seeing inside -------------------------------------------------------------------------------------------------
 
@@ -138,3 +151,16 @@ class Executable(BaseExecutable):
             "llvm": lambda: target.optimised_ir(self._source.module.llvm, self.target, self._source.module.pipeline),
             "asm": lambda: target.assembly(self._source.module.llvm, self.target, self._source.module.pipeline),
         }
+
+
+def _remember(memo: dict[Any, Any], key: Any, value: Any) -> None:
+    """Adds to a memo that keeps the latest."""
+    if len(memo) >= MOST_SIZES:
+        memo.pop(next(iter(memo)), None)
+    memo[key] = value
+
+
+def _rounded_up(nbytes: int) -> int:
+    """``nbytes``, at most an eighth more."""
+    step = 1 << max(nbytes.bit_length() - 4, 6)
+    return -(-nbytes // step) * step

@@ -83,6 +83,13 @@ def of_number(of: Aval, value: Any) -> Any:
     return copy_of(np.frombuffer(const_attrs(value, of.dtype)[1], of.dtype.np).reshape(of.shape)) if made is None else made
 
 
+def of_bits(of: Aval, bits: bytes) -> Any:
+    """A Storage of the bytes of its elements."""
+    made = _made.new(of)
+    view(made)[...] = np.frombuffer(bits, of.dtype.np).reshape(of.shape)
+    return _made.seal(made)
+
+
 def filled(of: Aval, fill: Callable[[np.ndarray], None]) -> Any:
     """A Storage of memory that ``fill`` writes. Raises OutOfMemory."""
     made = _made.new(of)

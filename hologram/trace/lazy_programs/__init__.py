@@ -1,0 +1,1 @@
+"""Programs of lazily recorded expressions: which one serves an expression, and how they are kept."""

@@ -1,0 +1,270 @@
+"""Programs of lazily recorded graphs in which numbers are operands.
+
+The *structure* of a graph is its key without its numbers (:mod:`.structure`): extents and offsets among types and attributes, and integer
+constants. The first numbers of a structure have a program by value. When others come, a program is made in which those that changed are operands:
+constants become arguments, sizes become symbols, one for all that changed alike. The graph is recorded again with these, and its types are inferred
+anew (:mod:`.recording`). Sizes that inference needs to be equal are defined by one another; each call checks that they are. Where inference, or
+the compiler, does not take symbols, the structure keeps programs by value.
+
+Floats and complex numbers never come here: they are arguments from the first call on (:func:`.structure.scalar_operand`), but for those that
+rewrite rules look for. So the bits of a result depend on the numbers, not on which came before: an integer is exact either way, and sums have one
+order. Only contraction may depend on a program's form. Graphs where it does keep programs by value (:mod:`.contraction`).
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hologram.errors import HologramError
+from hologram.ir.graph import Graph
+from hologram.ir.symbolic import Int, evaluator
+from hologram.primitives.markers import place
+from hologram.settings import settings
+from hologram.support import debug
+from hologram.support.lru_cache import Recent
+from hologram.trace.compiling import compile_once
+from hologram.trace.lazy_donation import MIN_DONATED_BYTES
+from hologram.trace.lazy_programs.cache import keep, programs
+from hologram.trace.lazy_programs.contraction import depends_on_form
+from hologram.trace.lazy_programs.recording import Recording
+from hologram.trace.lazy_programs.structure import Numbers, clear_memos, places, split, storage_of
+from hologram.trace.recorder import remember
+
+STRUCTURE_LIMIT = 1024
+PROGRAMS_PER_STRUCTURE = 8  # with operands; numbers that none of them takes have programs by value
+_REMEMBERED = 4  # latest sets of numbers by value, with which new ones are compared
+_FREQUENT_USES = 64  # of one set of numbers until it gets a program by value, which is found faster
+_FREQUENT_LARGE_USES = 4  # the same of sizes of large arrays, for which it is faster
+_FREQUENT_SETS = 8  # that may do so, for one structure
+_KNOWN_LIMIT = 256
+_MAX_NODES = 256  # of a graph whose sizes become symbols
+# --- programs --------------------------------------------------------------------------------------------------------
+
+
+class Found(NamedTuple):
+    """A program for a set of numbers: what it takes beside the leaves and floats, and the values of its symbols."""
+
+    executable: Any
+    operands: list[Any]
+    sizes: dict[str, int] | None
+    token: object  # its key among the programs that are kept
+
+
+class Program:
+    """A program in which some numbers are operands.
+
+    ``fixed`` are the numbers that it has by value, ``equal`` pairs that must be equal; ``constants`` the numbers that are arguments, ``symbols`` the
+    numbers that symbols stand for, ``defined`` further numbers with the polynomials that they must equal.
+    """
+
+    def __init__(self, numbers: Numbers, constants: list[int], groups: dict[str, list[int]], defined: dict[str, Int]) -> None:
+        varying = {*constants, *(i for slots in groups.values() for i in slots)}
+        self._fixed = _getter([i for i in range(len(numbers)) if i not in varying])
+        self._values = self._fixed(numbers)
+        twins = [(i, slots[0]) for slots in groups.values() for i in slots[1:]]
+        self._first, self._second = _getter([i for i, _ in twins]), _getter([j for _, j in twins])
+        self._constants, self._symbols = constants, [(s, slots[0]) for s, slots in groups.items() if s not in defined]
+        self._defined = [(groups[s][0], evaluator(e, [s for s, _ in self._symbols])) for s, e in defined.items()]
+        self.token = object()  # its key among the programs that are kept
+
+    def found(self, numbers: Numbers) -> Found | None:
+        """The program for ``numbers``, if it takes them."""
+        if self._fixed(numbers) != self._values or self._first(numbers) != self._second(numbers):
+            return None
+        sizes = {s: numbers[i] for s, i in self._symbols}
+        if sizes and min(sizes.values()) < 2:
+            return None
+        for i, value in self._defined:
+            if value(*sizes.values()) != numbers[i]:
+                return None
+        executable = programs.get(self.token)
+        return None if executable is None else Found(executable, [_constant(numbers[i]) for i in self._constants], sizes or None, self.token)
+
+
+def _getter(slots: list[int]) -> Callable[[Numbers], Any]:
+    """What picks numbers out."""
+    return operator.itemgetter(*slots) if slots else _nothing
+
+
+def _nothing(numbers: Numbers) -> None:
+    return None
+
+
+_constants: dict[tuple[str, bytes], Any] = {}
+
+
+def _constant(attrs: tuple[str, bytes]) -> Any:
+    """The storage of an integer constant."""
+    found = _constants.get(attrs)
+    if found is None:
+        found = storage_of(attrs)
+        remember(_constants, attrs, found)
+    return found
+
+
+class Structure:
+    """What is known of the graphs of one structure."""
+
+    __slots__ = ("programs", "seen", "by_value", "frequent")
+
+    def __init__(self) -> None:
+        self.frequent = 0  # how many sets have got programs by value for their uses
+        self.programs: list[Program] = []
+        self.seen: list[Numbers] = []  # the latest sets that have programs by value
+        self.by_value = False  # whether it stays at them
+
+    def find(self, numbers: Numbers) -> Found | None:
+        for p in self.programs:
+            found = p.found(numbers)
+            if found is not None:
+                return found
+        self.programs = [p for p in self.programs if programs.get(p.token) is not None]
+        return None
+
+    def nearest(self, numbers: Numbers) -> Numbers | None:
+        """Of the sets before, the one that differs least."""
+        return min(reversed(self.seen), key=lambda s: sum(map(operator.ne, s, numbers)), default=None)
+
+
+class Known:
+    """What served a set of numbers, by its key, and how often that may serve it again until the set gets a program by value, which is found sooner,
+    computes in place, and has loops of known extents."""
+
+    __slots__ = ("token", "operands", "sizes", "structure", "left")
+
+    def __init__(self, found: Found, structure: Structure, left: int) -> None:
+        _, self.operands, self.sizes, self.token = found  # the program may go
+        self.structure, self.left = structure, left
+
+    def is_frequent(self) -> bool:
+        """Counts a use; whether it is one too many."""
+        self.left -= 1
+        if self.left > 0 or self.structure.frequent == _FREQUENT_SETS:
+            return False
+        self.structure.frequent += 1
+        return True
+
+
+structures = Recent(STRUCTURE_LIMIT)
+_known: dict[Any, Known] = {}
+
+
+class Generalised(NamedTuple):
+    """A program to be compiled, its graph, and where it goes."""
+
+    program: Program
+    graph: Graph
+    structure: Structure
+    key: Any
+    numbers: Numbers
+
+    def compiled(self, device: str | None) -> Found | None:
+        """The program, compiled; None where the compiler does not take it."""
+        try:
+            executable = compile_once(("lazy numbers", self.key, self.numbers), lambda: self.graph, device=device)
+        except Exception as e:  # of whatever kind: the program by value serves, and tells what is wrong with the expression
+            why = f"{type(e).__name__}: {e}"
+            debug.tell(debug.GRAPHS, "no program for all numbers", lambda: why)
+            self.structure.by_value = True
+            self.structure.seen.append(self.numbers)
+            return None
+        keep(self.program.token, executable)
+        self.structure.programs.insert(0, self.program)
+        del self.structure.programs[PROGRAMS_PER_STRUCTURE:]
+        return self.program.found(self.numbers)
+
+
+def look_up(walk: Any) -> Found | Generalised | None:
+    """The program with operands for a walk whose key has none by value, or what to compile as one; None where it is to be compiled by value."""
+    known = _known.get(walk.key)
+    if known is not None:
+        executable = programs.get(known.token)
+        if not known.is_frequent() and executable is not None:
+            return Found(executable, known.operands, known.sizes, known.token)
+        _known.pop(walk.key)
+        if known.left <= 0:
+            return None
+    key, numbers = split(walk.key)
+    structure: Structure | None = structures.get(key)
+    if structure is None:
+        structures.put(key, structure := Structure())
+    found = structure.find(numbers)
+    if found is not None:
+        if len(_known) >= _KNOWN_LIMIT:
+            _known.clear()
+        _known[walk.key] = Known(found, structure, _FREQUENT_LARGE_USES if found.sizes and _is_large(walk) else _FREQUENT_USES)
+        return found
+    return _to_compile(walk, structure, key, numbers)
+
+
+def _to_compile(walk: Any, structure: Structure, key: Any, numbers: Numbers) -> Generalised | None:
+    """A program with operands for numbers that no program takes; None for one by value."""
+    before = structure.nearest(numbers)
+    made = None
+    if before is not None and not structure.by_value:
+        made = _generalised(walk, structure, key, numbers, before)
+    _tell(walk, numbers, before, made)
+    if made is None:
+        structure.seen.append(numbers)
+        del structure.seen[:-_REMEMBERED]
+    return made
+
+
+def _is_large(walk: Any) -> bool:
+    return any(s.aval.nbytes >= MIN_DONATED_BYTES for s in walk.storages)
+
+
+def clear() -> None:
+    """Forgets all structures."""
+    structures.clear()
+    _known.clear()
+    _constants.clear()
+    clear_memos()
+
+
+def _tell(walk: Any, numbers: Numbers, before: Numbers | None, made: Generalised | None) -> None:
+    """Says on stderr why an expression is compiled, where ``explain_misses`` asks for it."""
+    if settings.explain_misses:
+        print(explanation(walk, numbers, before, made is not None), file=sys.stderr)
+
+
+def explanation(walk: Any, numbers: Numbers, before: Numbers | None, operands: bool) -> str:
+    """One line for each number that differs from those ``before``."""
+    name = f"lazy expression of {len(walk.order)} nodes, {walk.roots[0].op.name}"
+    if before is None:
+        return f"{name}: compiled, because its structure is new"
+    names = [n for _, of in places(walk.order) for n in of]
+    changed = [f"  {n} changed: {_shown(a)} -> {_shown(b)}" for n, a, b in zip(names, before, numbers, strict=True) if a != b]
+    if not changed:
+        return f"{name}: compiled again for the same numbers: the code had been evicted"
+    end = "  from now on these are operands" if operands else "  it is compiled by value"
+    return "\n".join([f"{name}: compiled again, because", *dict.fromkeys(changed), end])
+
+
+def _shown(number: Any) -> Any:
+    return np.frombuffer(number[1], number[0])[0].item() if type(number) is tuple else number
+
+
+def _generalised(walk: Any, structure: Structure, key: Any, numbers: Numbers, before: Numbers) -> Generalised | None:
+    """The program in which what differs between two sets of numbers is an operand; None where there can be none."""
+    differing = [i for i, (a, b) in enumerate(zip(numbers, before, strict=True)) if a != b]
+    constants = [i for i in differing if type(numbers[i]) is tuple]
+    sizes = [i for i in differing if type(numbers[i]) is not tuple]
+    if not differing or walk.device is not None or (sizes and (min(numbers[i] for i in sizes) < 2 or len(walk.order) > _MAX_NODES)):
+        return None
+    if any(x.op is place for x in walk.order) or depends_on_form(walk.order, walk.roots, bool(sizes)):
+        return None
+    groups: dict[tuple[int, int], list[int]] = {}
+    for i in sizes:
+        groups.setdefault((numbers[i], before[i]), []).append(i)
+    try:
+        made = Recording(walk, set(constants), groups)
+    except (HologramError, TypeError):  # what the type rules do not take
+        structure.by_value = structure.by_value or len(structure.seen) >= _REMEMBERED
+        return None
+    return Generalised(Program(numbers, constants, made.slots, made.defined), made.graph, structure, key, numbers)
