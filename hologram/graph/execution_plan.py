@@ -121,12 +121,16 @@ class ExecutionPlan:
         """Whether the caller may have given the buffer of ``result`` the memory of ``source``."""
         return source in self.inputs and self.inputs.index(source) in self._owned.donors(self.buffer(result))
 
+    def temporary_bytes(self) -> list[Int]:
+        """The bytes of each intermediate."""
+        return [n.nbytes if isinstance(n, ControlStep) else n.size * n.dtype.itemsize for n, *_ in self.temporaries]
+
     def allocate(self, values: Mapping[str, int]) -> arena.ArenaAllocation:
         """Addresses of the intermediates, for given values of the symbols."""
         number = {n: i for i, (n, *_) in enumerate(self.temporaries)}
         lifetimes = []
-        for n, first, last, sources in self.temporaries:
-            nbytes = n.nbytes if isinstance(n, ControlStep) else _concrete(n.size, values) * n.dtype.itemsize
+        for (n, first, last, sources), size in zip(self.temporaries, self.temporary_bytes(), strict=True):
+            nbytes = _concrete(size, values)
             lifetimes.append(arena.Lifetime(number[n], nbytes, first, last, tuple(number[h] for h in sources if h in number)))
         found = arena.allocate(lifetimes)
         if settings.verify:

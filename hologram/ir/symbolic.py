@@ -7,7 +7,7 @@ equality, and plain integers stay plain ``int``: ``Int = int | Expr``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 from hologram.errors import TracedValueError
@@ -114,6 +114,8 @@ class Expr:
 
 
 Int: TypeAlias = "int | Expr"
+
+NO_EXTENT = 1 << 40  # larger than any extent
 
 
 def var(name: str, low: int | None = 0, high: int | None = None) -> Expr:
@@ -281,6 +283,14 @@ def mod(a: Int, b: Int) -> Int:
     return _derived("mod", r, b, 0, high)
 
 
+def at_least(n: Int, limit: int) -> Int:
+    """1 where ``n``, which is not negative, is ``limit`` or more, else 0."""
+    low, _ = bounds(n)
+    if low is not None and low >= limit:
+        return 1
+    return floordiv(n - limit + NO_EXTENT, NO_EXTENT) if isinstance(n, Expr) else 0
+
+
 def recombine(q: Int, n: Int, r: Int) -> Int:
     """``q*n + r``, undoing a division: where r is ``e % n`` and q holds ``e // n``, that part is ``e`` again."""
     if isinstance(q, Expr) and isinstance(r, Expr) and len(r.terms) == 1:
@@ -318,6 +328,13 @@ def _substituted(x: Int, values: Mapping[str, Int], known: dict[Atom, Int]) -> I
             term = term * v
         out = out + term
     return out
+
+
+def evaluator(of: Iterable[Int], names: Iterable[str]) -> Callable[..., tuple[int, ...]]:
+    """A function of the values of the variables ``names`` that gives the value of each of ``of``, which have no others."""
+    text = "".join(f"{x}, " for x in of)
+    found: Callable[..., tuple[int, ...]] = eval(f"lambda {', '.join(names)}: ({text})", {})  # noqa: S307  the text is polynomials
+    return found
 
 
 def split_linear(x: Int, name: str) -> tuple[Int, Int] | None:

@@ -14,8 +14,10 @@ from hologram.ir.symbolic import (
     Atom,
     Expr,
     Int,
+    at_least,
     atoms,
     bounds,
+    evaluator,
     floordiv,
     is_static,
     mod,
@@ -274,3 +276,16 @@ def test_shared_quotients_are_walked_once(monkeypatch: pytest.MonkeyPatch) -> No
     for k in range(depth):
         want = want // (3 + k % 2) + 7 * ((want + 1) % (5 + k % 3))
     assert substitute(x, {"n": 1000}) == want
+
+
+@given(st.integers(0, 50), st.integers(1, 50), st.integers(0, 10**9))
+def test_whether_an_extent_is_large_enough(low: int, limit: int, more: int) -> None:
+    n = var("n", low)
+    found = at_least(n, limit)
+    assert substitute(found, {"n": low + more}) == (low + more >= limit) and substitute(found, {"n": low}) == (low >= limit)
+
+
+@given(st.integers(2, 99), st.integers(2, 99))
+def test_evaluators_give_what_substitution_gives(n: int, m: int) -> None:
+    of = [var("n", 2) * 3 - 1, 7, floordiv(var("n", 2) * var("m", 2) + 5, 4), mod(var("m", 2), 3)]
+    assert evaluator(of, ["m", "n"])(m, n) == tuple(substitute(x, {"n": n, "m": m}) for x in of)

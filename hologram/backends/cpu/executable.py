@@ -12,6 +12,7 @@ from hologram.backends.llvm.toolchain import target
 from hologram.backends.native import addresses, calls, storage
 from hologram.graph.compilation import Compilation
 from hologram.graph.execution_plan import bind_symbols, concrete_shape
+from hologram.graph.memory.growing import GrowingArena
 from hologram.ir.aval import Aval, aval
 from hologram.settings import settings
 from hologram.support import debug
@@ -58,6 +59,7 @@ class Executable(BaseExecutable):
             self.reusable = [(i, of, d) for i, (of, d) in enumerate(zip(self.computed, self.donors, strict=True)) if d]
         self._all_computed = self.outputs == [("computed", i) for i in range(len(self.outputs))] and len(self.outputs) == len(self.donors)
         self._calls: dict[bool, Callable[..., None]] = {}
+        self._arena: GrowingArena | None = None
         self._sizes: dict[tuple[int, ...], tuple[list[Aval], list[int], int]] = {}
         tell_program(compilation, lambda: f"cpu: {self.target.id}", "LLVM IR", lambda: self._source.module.llvm)
         debug.tell(debug.ASSEMBLY, "assembly", lambda: self.as_text("asm"))
@@ -70,7 +72,7 @@ class Executable(BaseExecutable):
         symbols: list[int] = []
         computed, arena = self.computed, self.arena_bytes
         if computed is None:
-            computed, symbols, arena = self.at_sizes([x.aval.shape for x in inputs])
+            computed, symbols, arena = self.at_shapes([x.aval.shape for x in inputs])
         taken = donated or {}
         outs = [inputs[taken[i]] if i in taken else storage.empty(a) for i, a in enumerate(computed)]
         long = self.long and not taken
@@ -92,22 +94,26 @@ class Executable(BaseExecutable):
         call = addresses.bind(self.address, *counts, self.constants, (), self.arena_bytes, long, self.parallel, keep=keep)
         return self._calls.setdefault(long, call)
 
-    def bound(self, shapes: Sequence[tuple[int, ...]] = ()) -> Callable[..., None]:
+    def bound(self, shapes: Sequence[tuple[int, ...]] = (), sizes: Mapping[str, int] | None = None) -> Callable[..., None]:
         """A function of the addresses of all inputs and then of all computed results, as Python integers, that runs the graph on that memory.
 
-        With symbolic extents it is for inputs of ``shapes``. Memory is C-contiguous and aligned to its elements; results of at least
-        ``NONTEMPORAL_BYTES`` (:mod:`memory_code`) start at multiples of 64 bytes. A result may lie where one of its ``donors`` lies, at the same
-        address, and otherwise overlaps nothing that the call reads. A call costs about a tenth of a microsecond more than its kernels.
+        With symbolic extents it is for inputs of ``shapes``, or for ``sizes``, the values of the symbols. Memory is C-contiguous and aligned to its
+        elements; results of at least ``NONTEMPORAL_BYTES`` (:mod:`memory_code`) start at multiples of 64 bytes. A result may lie where one of its
+        ``donors`` lies, at the same address, and otherwise overlaps nothing that the call reads. A call costs about a tenth of a microsecond more
+        than its kernels.
         """
         computed, symbols, arena = self.computed, (), self.arena_bytes
         if computed is None:
-            computed, symbols, arena = self.at_sizes(shapes)  # type: ignore[assignment]
+            computed, symbols, arena = self.at_shapes(shapes) if sizes is None else self.at_sizes(sizes)  # type: ignore[assignment]
         inputs = len(self.traced.inputs)
         return addresses.bind(self.address, inputs, len(computed), self.constants, symbols, arena, self.long, self.parallel, keep=self)
 
-    def at_sizes(self, shapes: Sequence[tuple[int, ...]]) -> tuple[list[Aval], list[int], int]:
+    def at_shapes(self, shapes: Sequence[tuple[int, ...]]) -> tuple[list[Aval], list[int], int]:
         """Result types, integers and arena of a call with inputs of these shapes, for a program whose extents are symbolic."""
-        values = bind_symbols(self.execution_plan.inputs, list(shapes))
+        return self.at_sizes(bind_symbols(self.execution_plan.inputs, list(shapes)))
+
+    def at_sizes(self, values: Mapping[str, int]) -> tuple[list[Aval], list[int], int]:
+        """As :meth:`at_shapes`, for these values of the symbols."""
         key = tuple(values[name] for name in self.execution_plan.symbols)
         found = self._sizes.get(key)
         if found is None:
@@ -116,13 +122,15 @@ class Executable(BaseExecutable):
             found = self._sizes[key] = self._at(values)
         return found
 
-    def _at(self, values: dict[str, int]) -> tuple[list[Aval], list[int], int]:
+    def _at(self, values: Mapping[str, int]) -> tuple[list[Aval], list[int], int]:
         """What :meth:`at_sizes` gives for values of the symbols."""
         s = self.execution_plan
-        allocation = self.allocate(values)
-        offsets = [allocation.buffers[i].offset for i in range(len(s.temporaries))]
+        self.compilation.verify_sizes(values)
+        if self._arena is None:
+            self._arena = GrowingArena(s)
+        offsets, arena_bytes = self._arena.at(values)
         computed = [aval(n.dtype, concrete_shape(s.result_shape(n), values)) for n in s.computed]
-        return computed, [*(values[name] for name in s.symbols), *offsets], allocation.arena_bytes
+        return computed, [*(values[name] for name in s.symbols), *offsets], arena_bytes
 
     # --- seeing inside -------------------------------------------------------------------------------------------------
 
