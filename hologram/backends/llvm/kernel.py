@@ -197,7 +197,7 @@ class KernelWriter(MemoryWriter):
             self.passed = self.passed + loop.extent
         elif loop.kind == "lanes":
             self._lanes(loop)
-        elif loop.shared > 1:
+        elif loop.shared != 1:
             self._unless_done(loop)
         else:
             self._serial(loop)
@@ -217,7 +217,7 @@ class KernelWriter(MemoryWriter):
     def _unless_done(self, loop: Loop) -> None:
         """A loop whose work chunks share: the first one of them that is run here does it."""
         f, (chunk, first) = self.f, self.chunk
-        place = f.int_op("urem", chunk, Reg(str(loop.shared), "i64", 1))
+        place = f.int_op("urem", chunk, self.integer(loop.shared))
         leads, begins = (f.emit(f"icmp eq i64 {a.text}, {b}") for a, b in ((place, "0"), (chunk, first.text)))
         wanted = f.emit(f"or i1 {leads.text}, {begins.text}", "i1", 1)
         f.only_if(wanted, lambda: self.scoped(lambda: self._serial(loop)))

@@ -92,7 +92,7 @@ class Loop:
         self.kind, self.var, self.start, self.extent, self.limit = kind, var, start, extent, limit
         self.accs: list[Acc] = []
         self.body: list[Stmt] = []
-        self.shared = 1
+        self.shared: Int = 1
         self.repeats = False
 
 

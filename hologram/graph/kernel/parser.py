@@ -16,7 +16,7 @@ from hologram.ir.symbolic import Int, bounds, counter, floordiv, mod, var
 
 _BUFFER = re.compile(r"(\w+): (\w+)\[(.+)\](?: (in|out|inout))?$")
 _READY = re.compile(r"  ready (\w+)\((.*)\) (.+?) times$")
-_LOOP = re.compile(r"(parallel|lanes|serial) (\w+) from (.+?) count (.+?)(?: below (.+?))?(?: shared by (\d+))?( repeating)?(?: with (.+))?$")
+_LOOP = re.compile(r"(parallel|lanes|serial) (\w+) from (.+?) count (.+?)(?: below (.+?))?(?: shared by (.+?))?( repeating)?(?: with (.+))?$")
 _ACC = re.compile(r"(\w+) = (\w+) (\w+) -> (\w+)$")
 _STORE = re.compile(r"(\w+)\[(.+)\] = (\w+)(?: where (\w+))?$")
 _PREFETCH = re.compile(r"prefetch (\w+)\[(.+)\]$")
@@ -152,7 +152,7 @@ class _Parser:
 
     def _loop(self, m: re.Match[str]) -> Loop:
         loop = Loop(m[1], m[2], self._integer(m[3]), self._integer(m[4]), self._integer(m[5]) if m[5] else None)
-        loop.shared = int(m[6] or 1)
+        loop.shared = self._integer(m[6]) if m[6] else 1
         loop.repeats = bool(m[7])
         for part in _split(m[8] or ""):
             a = _ACC.match(part)

@@ -40,7 +40,7 @@ def statement_text(s: Stmt, names: Names) -> str:
             names[a] = f"a{len(names)}"
             accs.append(f"{names[a]} = {a.op.name} {a.value_dtype} -> {a.dtype}")
         carry = f" with {', '.join(accs)}" if accs else ""
-        shared = f" shared by {s.shared}" if s.shared > 1 else ""
+        shared = f" shared by {s.shared}" if s.shared != 1 else ""
         repeats = " repeating" if s.repeats else ""
         return f"{s.kind} {s.var} from {s.start} count {s.extent}{limit}{shared}{repeats}{carry}"
     if isinstance(s, Store):

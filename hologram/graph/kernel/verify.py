@@ -125,7 +125,7 @@ class _Verifier:
             self.fail("a loop of lanes is inside another, but not directly")
         elif s.kind == "lanes" and self.loops[-1].kind == "lanes" and self.loops[-1].accs:
             self.fail("a loop of lanes is inside another that accumulates")
-        if s.shared > 1 and (s.kind != "serial" or s.accs or [outer.kind for outer in self.loops] != ["parallel"] or not _fills_scratch(s)):
+        if s.shared != 1 and (s.kind != "serial" or s.accs or [outer.kind for outer in self.loops] != ["parallel"] or not _fills_scratch(s)):
             self.fail("what parallel iterations share is a serial loop of theirs that writes to scratch")
         for a in s.accs:
             self.accumulator(a, s)

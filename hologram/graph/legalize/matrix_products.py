@@ -12,7 +12,7 @@ from hologram.graph.legalize.variation import Variation
 from hologram.graph.schedule.layout import memory_offsets, stride_along
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE
-from hologram.ir.symbolic import prod
+from hologram.ir.symbolic import Int, prod
 from hologram.ir.traversal import topological
 
 # From how many terms, and up to how many, a sum of products of so many vectors with a matrix is taken along the memory of the matrix, which is
@@ -40,6 +40,11 @@ def reduce_as_matmul(b: Builder, op: Any, x: Node, varies: Variation) -> Node | 
     return made[x]
 
 
+def _is_long(n: Int, least: int) -> bool:
+    """Whether an extent is ``least`` or more, as a symbolic one may be."""
+    return not isinstance(n, int) or n >= least
+
+
 def _adds(n: Node, x: Node) -> bool:
     """Whether the terms of ``x`` go on as those of the inputs of ``n``."""
     return n.op.name == "add" and all(f.shape == x.shape for f in n.inputs)
@@ -54,7 +59,7 @@ def _reduce_product_as_matmul(b: Builder, op: Any, x: Node, varies: Variation) -
     first, second = (varies.of(f) for f in x.inputs)
     if last not in first or last not in second:
         return None
-    long = [i for i in range(last) if isinstance(x.shape[i], int) and x.shape[i] >= MIN_MATMUL_EXTENT]  # type: ignore[operator]
+    long = [i for i in range(last) if _is_long(x.shape[i], MIN_MATMUL_EXTENT)]
     unshared = [i for i in long if (i in first) != (i in second)]
     columns = max(unshared, default=None)
     if not any((i in first) != (columns in first) for i in unshared):
@@ -100,7 +105,7 @@ def is_matmul(x: Node, run: tuple[int, ...], varies: Variation) -> bool:
     first, second = (varies.of(f) for f in x.inputs)
     count = x.shape[run[0]]
     least = 2 if isinstance(count, int) and count > SPLIT_K_TERMS else MIN_MATMUL_EXTENT
-    long = [i for i, n in enumerate(x.shape) if isinstance(n, int) and n >= least and i not in run]
+    long = [i for i, n in enumerate(x.shape) if _is_long(n, least) and i not in run]
     unshared = {i in first for i in long if (i in first) != (i in second)}
     return len(unshared) == 2 and run[0] in first and run[0] in second
 

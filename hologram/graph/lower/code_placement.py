@@ -88,7 +88,7 @@ class CodePlacement:
         """Several rows per parallel iteration that share reads: they start at a value of its own."""
         nest = self.nest
         first = Ins.index(nest.row)
-        last = Ins.const(nest.last_row, dtypes.int64)
+        last = Ins.const(nest.last_row, dtypes.int64) if isinstance(nest.last_row, int) else Ins.index(nest.last_row)
         start = Ins(TABLE["min"], (first, last), (), dtypes.int64)
         start.name, start.extent = "row", nest.last_row + 1
         self.row_start = [first, last, start]
@@ -214,6 +214,7 @@ class CodePlacement:
         self._passes(body)
         self._finish(nest.iterations)
         out = Lowered(k, [n for n, b in self.values.buffers.items()], self.group)
+        out.symbolic_rows = nest.symbolic_rows
         if not nest.repeats or self.epilogue is not None:  # rows that are run twice would read what they have written
             out.in_place = in_place_pairs(k)
         return out

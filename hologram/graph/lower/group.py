@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from hologram.graph.fusion.groups import KERNEL_COST, Group
-from hologram.graph.kernel.ir import float16_factors
+from hologram.graph.kernel.ir import Kernel, Loop, float16_factors
 from hologram.graph.legalize.paged_scans import unpaged
 from hologram.graph.lower.canonical_order import order_canonically
 from hologram.graph.lower.code_placement import CodePlacement
@@ -22,11 +22,11 @@ from hologram.graph.schedule.index_split import is_short_inner, join_kernels, re
 from hologram.graph.schedule.nest import merge
 from hologram.graph.schedule.row_blocked_reduce import can_be_row_blocked
 from hologram.graph.schedule.row_interleave import interleaved_row_starts
-from hologram.graph.schedule.tiles import CpuTileConfig, GpuTileConfig, TileConfig
+from hologram.graph.schedule.tiles import CpuTileConfig, GpuTileConfig, TileConfig, smaller_tiles
 from hologram.ir.instruction import Ins
 from hologram.ir.node import Node
 from hologram.ir.op import Shape
-from hologram.ir.symbolic import Int, prod
+from hologram.ir.symbolic import Int, at_least, prod
 
 NEST_COST = 4  # instructions that loops around a box are like
 MAX_SPLIT_WORK_RATIO = 0.8  # how much of a space's work may be left for cutting it in boxes to pay
@@ -42,7 +42,8 @@ def lower(group: Group, materialized: set[Node], stored: set[Node], precision: s
     writes = whole.define_nodes(stored)
     cut = _split_index_set(group, materialized, stored, whole, writes)
     if not cut:
-        return [_emitted(group, whole, writes, precision, tile)]
+        made = _emitted(group, whole, writes, precision, tile)
+        return [made] if made.symbolic_rows == 0 else [made, *_for_few_rows(made, group, materialized, stored, precision, tile)]
     batches: list[list[Lowered]] = []
     length = KERNEL_COST
     for values, writes in cut:
@@ -53,6 +54,22 @@ def lower(group: Group, materialized: set[Node], stored: set[Node], precision: s
             length = own
         batches[-1].append(_emitted(group, values, writes, precision, None))
     return [_together(batch, len(batches) == 1) for batch in batches]
+
+
+def _for_few_rows(made: Lowered, group: Group, materialized: set[Node], stored: set[Node], precision: str, tile: TileConfig | None) -> list[Lowered]:
+    """The kernels for numbers of rows for which the kernel that is ``made`` does nothing, since its tiles have more. None of them is in place of an
+    input, which the others read."""
+    assert isinstance(tile, CpuTileConfig)
+    made.in_place = []
+    found = []
+    for smaller in smaller_tiles(made.symbolic_rows, tile):
+        values = ScalarProgram(group, materialized)
+        few = _emitted(group, values, values.define_nodes(stored), precision, smaller)
+        if smaller.rows == 1:
+            few.kernel = only_below(few.kernel, made.symbolic_rows, smaller.below)
+        few.in_place = []
+        found.append(few)
+    return found
 
 
 def _split_index_set(
@@ -103,6 +120,15 @@ def _sums_16_bit(values: ScalarProgram) -> bool:
     """Whether all that is reduced is one sum of products of 16-bit floats."""
     summed = list(values.accumulates.items())
     return len(summed) == 1 and summed[0][0].op.name == "reduce_sum" and float16_factors(summed[0][1][0]) is not None
+
+
+def only_below(kernel: Kernel, count: Int, limit: int) -> Kernel:
+    """The kernel, which runs where ``count`` is less than ``limit``."""
+    kernel.iterations = kernel.iterations * (1 - at_least(count, limit))
+    for loop in kernel.body:
+        if isinstance(loop, Loop) and loop.kind == "parallel":
+            loop.extent = kernel.iterations
+    return kernel
 
 
 def _together(parts: list[Lowered], alone: bool) -> Lowered:

@@ -14,15 +14,17 @@ from hologram.ir.symbolic import Expr, Int, atoms, bounds
 class Lowered:
     """A kernel, the nodes behind its parameters, and which outputs may stand where an input stood (``in_place``).
 
-    ``is_copy``: the kernel does nothing but copy parameter 0 to parameter 1, so where both share memory it is left out.
+    ``is_copy``: the kernel does nothing but copy parameter 0 to parameter 1, so where both share memory it is left out. ``symbolic_rows``: how many
+    rows its tiles are of, where that is symbolic, and there may be fewer than a tile has.
     """
 
-    __slots__ = ("kernel", "bindings", "in_place", "group", "is_copy")
+    __slots__ = ("kernel", "bindings", "in_place", "group", "is_copy", "symbolic_rows")
 
     def __init__(self, kernel: Kernel, bindings: list[Node], group: Group) -> None:
         self.kernel, self.bindings, self.group = kernel, bindings, group
         self.in_place: list[tuple[int, int]] = []
         self.is_copy = False
+        self.symbolic_rows: Int = 0
 
     def reads(self) -> list[Node]:
         """The arrays that the kernel reads."""

@@ -60,12 +60,13 @@ def choose_nest(
     if axes[-1] == len(shape) - 1:
         return _row(before, reduced, starts)
     rows = before + after[:-1]
-    sharing = [r for r in reversed(rows) if rows_share(r, reduced, after[-1:], loads)] if tile is not None else []
+    tiled = [] if tile is None else rows if isinstance(tile, CpuTileConfig) and tile.rows > 1 else [r for r in rows if isinstance(r.size, int)]
+    sharing = [r for r in reversed(tiled) if rows_share(r, reduced, after[-1:], loads)]
     if isinstance(tile, GpuTileConfig) and sharing:
         return panelled_column([*[r for r in rows if r is not sharing[0]], sharing[0]], reduced, after[-1], tile, itemsize)
     if isinstance(tile, CpuTileConfig) and sharing:
-        best = min(([r] for r in sharing), key=lambda rows: least_cost(rows, tile))
-        if least_cost(best, tile) > MAX_ROW_WORK_RATIO:
+        best = [r for r in sharing if not isinstance(r.size, int)][:1] or min(([r] for r in sharing), key=lambda rows: least_cost(rows, tile))
+        if isinstance(best[0].size, int) and least_cost(best, tile) > MAX_ROW_WORK_RATIO:
             best = [r for r in rows if r in sharing]
         return tiled_column([r for r in rows if r not in best], best, reduced, after[-1], loads, tile, itemsize)
     if row_blocked and _is_row_blocked(before, reduced, after, itemsize):

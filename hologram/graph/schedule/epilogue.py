@@ -40,7 +40,7 @@ class Epilogue:
     def loop(self) -> Loop:
         """Over the rows that no block before has finished, and across the columns in each."""
         count = self.nest.rows_at_once
-        done = self.nest.row - self.nest.row_var if self.nest.last_row % count else 0
+        done = self.nest.row - self.nest.row_var if self.nest.repeats else 0
         rows = Loop("serial", "e", done, count, count if done != 0 else None)
         lanes = self.nest.column_loop()
         rows.body.append(lanes)

@@ -78,12 +78,13 @@ class Nest:
         self.scratch_index: Int = 0
         self.scratch_size: Int = 0
         self.steps = 1  # of the innermost loop that are unrolled
-        self.shared = 1  # parallel iterations that follow each other and share a panel
+        self.shared: Int = 1  # parallel iterations that follow each other and share a panel
         self.packs = False  # whether a parallel iteration copies what its rows share to scratch
         self.rows_at_once = 1  # rows of a parallel iteration, numbered from the value of ``row``
         self.row: Int = 0
         self.row_var: Int = 0  # stands for it, at most :attr:`last_row`
-        self.last_row = 0
+        self.last_row: Int = 0
+        self.symbolic_rows: Int = 0  # how many rows share reads, where that is symbolic: the nest runs where they are enough for its tile
         self.row_starts: Sequence[int] = ()  # of rows that share nothing: the first of each part; a parallel iteration takes one of each
         self.column: Int = 0  # the position within a block of columns, of parallel iterations of several rows
         self.block: Int = 0  # columns of a parallel iteration

@@ -9,12 +9,14 @@ from typing import NamedTuple, TypeAlias
 from hologram.graph.kernel.ir import Loop
 from hologram.graph.schedule.nest import NARROW, UNBOUNDED, Block, Nest, depends, name_of, size_of, step_along
 from hologram.graph.schedule.unroll import steps_at_once
-from hologram.ir.symbolic import Expr, Int, counter, floordiv, mod, substitute
+from hologram.ir.symbolic import Expr, Int, at_least, bounds, counter, floordiv, mod, substitute
 
 SIDE = 16  # items along each side of a group of 256 that rows and columns are dealt out to
 PAD = 4  # elements between rows in shared memory, so that neighbours down a panel lie in different banks
 MAX_ITEM_REGISTERS = 160  # registers, of 4 bytes, that such an item has for what it holds and for the sums of a product
 MIN_PACKED_ROWS = 48  # so many rows at least pay for packing what they share
+FEW_ROWS = (4, 2, 1)  # of tiles for a symbolic number of rows that is too small for a whole one
+UNKNOWN_PACKED_ROWS = 192  # that share what is packed, where their number is symbolic
 FAR_BYTES = 2048  # steps from which what rows share is better packed: they touch a page, or a cache set, each
 SHARED_COST = 0.25  # of reading what the rows of a parallel iteration share, in rows
 PACK_BYTES = 64 * 12288
@@ -24,12 +26,14 @@ MAX_NARROWED_LANES_RATIO = 0.95  # of all lanes, from which narrower blocks pay
 
 class CpuTileConfig(NamedTuple):
     """Rows and bytes of a row that a parallel iteration's accumulators cover when rows share reads: what the registers hold. ``pairs``: whether the
-    machine multiplies and adds pairs of bfloat16; ``vector``: bytes of a register."""
+    machine multiplies and adds pairs of bfloat16; ``vector``: bytes of a register; ``below``: the number of rows, where it is symbolic, from which
+    on another kernel computes them (0: none does)."""
 
     rows: int
     nbytes: int
     pairs: bool = False
     vector: int = 64
+    below: int = 0
 
 
 class GpuTileConfig(NamedTuple):
@@ -47,10 +51,23 @@ class GpuTileConfig(NamedTuple):
 TileConfig: TypeAlias = "CpuTileConfig | GpuTileConfig"
 
 
-def _rows_at_once(n: int, tile: CpuTileConfig) -> int:
+def _rows_at_once(n: Int, tile: CpuTileConfig) -> int:
     """Rows of a parallel iteration: as many as a tile has, or fewer if then so many fewer are run twice that it pays. One shares nothing, and is no
     tile."""
+    if not isinstance(n, int):
+        return tile.rows
     return min(range(min(n, tile.rows), 1, -1), key=lambda rows: _row_cost(n, rows))
+
+
+def smaller_tiles(count: Int, tile: CpuTileConfig) -> list[CpuTileConfig]:
+    """The tiles for fewer rows than ``tile`` has, of which a symbolic number may be: each begins where the next larger ends. The last is for one
+    row, which is no tile."""
+    least, _ = bounds(count)
+    if least is not None and least >= tile.rows:
+        return []
+    rows = [n for n in FEW_ROWS if n < tile.rows and (least is None or least < n)]
+    rows += [n for n in FEW_ROWS if n < tile.rows and least is not None and least >= n][:1]
+    return [tile._replace(rows=n, below=below) for n, below in zip(rows, [tile.rows, *rows], strict=False)]
 
 
 def least_cost(rows: list[Block], tile: CpuTileConfig) -> float:
@@ -71,7 +88,7 @@ def rows_share(row: Block, reduced: list[Block], after: list[Block], loads: Sequ
     if len(after) != 1 or not reduced:
         return False
     n, width = size_of(reduced), after[0].size
-    if not all(isinstance(x, int) for x in (row.size, n, width)) or row.size < 2 or n < NARROW or width < 2:  # type: ignore[operator]
+    if not isinstance(n, int) or not isinstance(width, int) or n < NARROW or width < 2 or row.size in (0, 1):
         return False
     shared = [e for e in loads if depends(e, reduced) and depends(e, after) and not depends(e, [row])]
     own = [e for e in loads if depends(e, reduced) and depends(e, [row])]
@@ -119,7 +136,8 @@ def _together(panels: Int, row: Int, rows: int) -> int:
     R rows leave threads idle at the end for about R / (all rows of all panels) each: the sum is least near the root. One that runs to the end of the
     rows wastes no parallel iteration.
     """
-    assert isinstance(row, int)
+    if not isinstance(row, int):
+        return max(1, UNKNOWN_PACKED_ROWS // rows)
     down = -(-row // rows)
     if not isinstance(panels, int):
         return down
@@ -138,19 +156,23 @@ def tiled_column(
     nest = Nest()
     nest.blocks = [*before, *sharing, *reduced, columns]
     count, n, width = size_of(sharing), size_of(reduced), columns.size
-    assert isinstance(count, int) and isinstance(width, int) and isinstance(n, int)
+    assert isinstance(width, int) and isinstance(n, int)
     rows = nest.rows_at_once = _rows_at_once(count, tile)
     block = panel_width(width, itemsize, tile)
-    across, down = -(-width // block), -(-count // rows)
+    across, down = -(-width // block), floordiv(count + (rows - 1), rows)
     lane, in_block = counter("l", block), counter("block", across) * block
     shared = [e for e in loads if depends(e, reduced) and depends(e, [columns]) and not depends(e, sharing)]
     shared = [substitute(columns.rewrite(e), {name_of(columns.var): in_block + lane}) for e in shared]  # so that panels are seen for what they are
     far = any(_is_far(e, reduced, lane, itemsize) for e in shared)
     transposed = any(step_along(e, lane) != 1 for e in shared)  # packed, it is read by squares and not element by element: that pays for any rows
-    nest.packs = far and (transposed or count >= MIN_PACKED_ROWS) and len(shared) * n * block * itemsize <= PACK_BYTES
+    many = rows > max(FEW_ROWS) if isinstance(count, Expr) else count >= MIN_PACKED_ROWS
+    nest.packs = far and (transposed or many) and len(shared) * n * block * itemsize <= PACK_BYTES
     together = _together(size_of(before) * across, count, rows) if nest.packs else 1
-    groups = -(-down // together)
+    groups = floordiv(down + (together - 1), together)
     nest.iterations = size_of(before) * across * groups
+    if isinstance(count, Expr):
+        nest.symbolic_rows = count
+        nest.iterations = nest.iterations * (at_least(count, rows) - (at_least(count, tile.below) if tile.below else 0))
     p = counter("p", nest.iterations)
     nest.rows(before, floordiv(p, across * groups))
     start = mod(floordiv(p, groups), across) * block
@@ -164,7 +186,7 @@ def tiled_column(
     if nest.packs:
         first, nest.shared = mod(p, groups) * together, groups
         nest.row = counter("r", down) * rows
-        nest.outer(Loop("serial", "r", first, together, down if down % together else None), lanes)
+        nest.outer(Loop("serial", "r", first, together, None if isinstance(down, int) and down % together == 0 else down), lanes)
     else:
         nest.row = mod(p, down) * rows
         nest.outer(lanes)
