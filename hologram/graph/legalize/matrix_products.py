@@ -40,9 +40,9 @@ def reduce_as_matmul(b: Builder, op: Any, x: Node, varies: Variation) -> Node | 
     return made[x]
 
 
-def _is_long(n: Int, least: int) -> bool:
-    """Whether an extent is ``least`` or more, as a symbolic one may be."""
-    return not isinstance(n, int) or n >= least
+def _is_long(n: Int, least: int, varies: Variation) -> bool:
+    """Whether an extent is ``least`` or more, as a symbolic one may be: of those the CPU has tiles."""
+    return n >= least if isinstance(n, int) else varies.split_k
 
 
 def _adds(n: Node, x: Node) -> bool:
@@ -59,7 +59,7 @@ def _reduce_product_as_matmul(b: Builder, op: Any, x: Node, varies: Variation) -
     first, second = (varies.of(f) for f in x.inputs)
     if last not in first or last not in second:
         return None
-    long = [i for i in range(last) if _is_long(x.shape[i], MIN_MATMUL_EXTENT)]
+    long = [i for i in range(last) if _is_long(x.shape[i], MIN_MATMUL_EXTENT, varies)]
     unshared = [i for i in long if (i in first) != (i in second)]
     columns = max(unshared, default=None)
     if not any((i in first) != (columns in first) for i in unshared):
@@ -105,7 +105,7 @@ def is_matmul(x: Node, run: tuple[int, ...], varies: Variation) -> bool:
     first, second = (varies.of(f) for f in x.inputs)
     count = x.shape[run[0]]
     least = 2 if isinstance(count, int) and count > SPLIT_K_TERMS else MIN_MATMUL_EXTENT
-    long = [i for i, n in enumerate(x.shape) if _is_long(n, least) and i not in run]
+    long = [i for i, n in enumerate(x.shape) if _is_long(n, least, varies) and i not in run]
     unshared = {i in first for i in long if (i in first) != (i in second)}
     return len(unshared) == 2 and run[0] in first and run[0] in second
 
