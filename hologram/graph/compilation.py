@@ -60,9 +60,13 @@ class Compilation:
 
     def allocate(self, values: Mapping[str, int]) -> ArenaAllocation:
         """Addresses of the intermediates, for given values of the symbols."""
+        self.verify_sizes(values)
+        return self.execution_plan.allocate(values)
+
+    def verify_sizes(self, values: Mapping[str, int]) -> None:
+        """With ``settings.verify`` raises CompileError for values of the symbols at which an extent is negative."""
         if settings.verify:
             verify_extents(self.canonical.nodes(), values)
-        return self.execution_plan.allocate(values)
 
     # --- seeing inside -------------------------------------------------------------------------------------------------
 

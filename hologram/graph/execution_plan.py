@@ -131,9 +131,12 @@ class ExecutionPlan:
     @cached_property
     def sizes(self) -> Callable[..., tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]]:
         """The shapes of computed results and the bytes of intermediates, as a function of the symbols' values in order."""
-        nbytes = tuple([n.nbytes if isinstance(n, ControlStep) else n.size * n.dtype.itemsize for n, *_ in self.temporaries])
-        found: Callable[..., Any] = evaluator((tuple([self.result_shape(n) for n in self.computed]), nbytes), self.symbols)
+        found: Callable[..., Any] = evaluator((tuple([self.result_shape(n) for n in self.computed]), tuple(self.temporary_bytes())), self.symbols)
         return found
+
+    def temporary_bytes(self) -> list[Int]:
+        """The bytes of each intermediate."""
+        return [n.nbytes if isinstance(n, ControlStep) else n.size * n.dtype.itemsize for n, *_ in self.temporaries]
 
     def allocate(self, values: Mapping[str, int]) -> arena.ArenaAllocation:
         """Addresses of the intermediates, for given values of the symbols."""
@@ -152,7 +155,7 @@ class ExecutionPlan:
 
     def allocate_inside(self) -> Allocation:
         """Addresses of the intermediates of a body: expressions, where sizes are symbolic."""
-        sizes = [n.nbytes if isinstance(n, ControlStep) else n.size * n.dtype.itemsize for n, *_ in self.temporaries]
+        sizes = self.temporary_bytes()
         if all(map(is_static, sizes)):
             return self.allocate_bytes(sizes)  # type: ignore[arg-type]  # numbers
         return SymbolicAllocation([SymbolicLifetime(b, first, last) for b, (_, first, last, _) in zip(sizes, self.temporaries, strict=True)])

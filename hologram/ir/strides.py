@@ -1,8 +1,8 @@
 """Strided views: which elements of an array in C order a shape, strides and an offset pick out, and the movement that shows them.
 
-All numbers count elements, and strides are 0 or more. Most views are movement of the array: reshape, slice, transpose and broadcast, which cost
-nothing in a kernel. They are those where the array has a shape such that along each of its axes the view is one slice. Others, such as windows that
-overlap, have to be read by index.
+All numbers count elements, and strides are 0 or more. Extents and strides may be symbolic where that is said; a symbolic extent is at least 2.
+Most views are movement of the array: reshape, slice, transpose and broadcast, which cost nothing in a kernel. They are those where the array has a
+shape such that along each of its axes the view is one slice. Others, such as windows that overlap, have to be read by index.
 """
 
 from __future__ import annotations
@@ -10,17 +10,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from hologram.ir.symbolic import Expr, atoms, bounds, floordiv, mod, substitute
 
 Shape = tuple[int, ...]
 
 
-def contiguous_strides(shape: Sequence[int]) -> Shape:
-    """The strides of C order. Extents of 0 count as 1, as in NumPy and PyTorch."""
-    strides, step = [], 1
+def contiguous_strides(shape: Sequence[Any]) -> Shape:
+    """The strides of C order. Extents of 0 count as 1, as in NumPy and PyTorch. Symbolic extents give symbolic strides."""
+    strides: list[Any] = []
+    step: Any = 1
     for n in reversed(shape):
         strides.append(step)
-        step *= max(n, 1)
+        step *= n if isinstance(n, Expr) else max(n, 1)
     return tuple(reversed(strides))
 
 
@@ -147,10 +150,13 @@ def _slices(steps: list[tuple[int, int]], length: int, offset: int, strides: Sha
 def own_movement(shape: Shape, strides: Shape) -> Movement | None:
     """A view from the start of memory as movement of the smallest array that has it as the first elements of each axis.
 
-    None where there is no such array, since elements next to each other in the view are none in memory (``x[:, ::2]``), or windows overlap.
+    None where there is no such array, since elements next to each other in the view are none in memory (``x[:, ::2]``), or windows overlap. Extents
+    and strides may be symbolic: None, too, where it depends on sizes.
     """
     if 0 in shape:
         return Movement(shape, 0, tuple(AxisSlice(n, 0, n, 1) for n in shape), tuple(range(len(shape))))
+    if any(isinstance(n, Expr) for n in (*shape, *strides)):
+        return _symbolic_own_movement(shape, strides)
     axes = _moving_axes(shape, strides)
     if axes and strides[axes[-1]] != 1:
         return None
@@ -160,5 +166,26 @@ def own_movement(shape: Shape, strides: Shape) -> Movement | None:
         if outer % inner != 0 or outer // inner < base[i]:
             return None
         base[i] = outer // inner
+    slices = tuple(AxisSlice(extent, 0, shape[a], 1) for extent, a in zip(base, axes, strict=True))
+    return Movement(shape, math.prod(base), slices, axes)
+
+
+def _symbolic_own_movement(shape: tuple[Any, ...], strides: tuple[Any, ...]) -> Movement | None:
+    """:func:`own_movement` for symbolic sizes. The order of the axes is that of one set of sizes, and then proved for all."""
+    sample = {a.name: 64 + 7 * i for i, a in enumerate(dict.fromkeys(a for n in (*shape, *strides) for a in atoms(n)))}
+    order = {i: substitute(strides[i], sample) for i, n in enumerate(shape) if (isinstance(n, Expr) or n > 1) and strides[i] != 0}
+    axes = tuple(sorted(order, key=lambda i: (-order[i], i)))
+    if axes and strides[axes[-1]] != 1:
+        return None
+    base: list[Any] = [shape[a] for a in axes]
+    for i in range(1, len(axes)):
+        outer, inner = strides[axes[i - 1]], strides[axes[i]]
+        if outer == inner * base[i]:
+            continue
+        extent = floordiv(outer, inner)
+        room, _ = bounds(extent - base[i])
+        if mod(outer, inner) != 0 or room is None or room < 0:
+            return None
+        base[i] = extent
     slices = tuple(AxisSlice(extent, 0, shape[a], 1) for extent, a in zip(base, axes, strict=True))
     return Movement(shape, math.prod(base), slices, axes)

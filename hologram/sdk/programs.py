@@ -62,7 +62,7 @@ class Program:
             return module().address("hg_copy_graph"), (nbytes,), 0, nbytes >= LONG_BYTES
         if made.computed is not None:
             return made.address, (), made.arena_bytes, made.long
-        _, symbols, arena = made.at_sizes(self.shapes(sizes))
+        _, symbols, arena = made.at_shapes(self.shapes(sizes))
         return made.address, symbols, arena, made.long and sum(a.count(sizes) for a in self.row.arrays) * self.dtype.itemsize >= LONG_BYTES
 
     def bound(self, sizes: Mapping[str, int]) -> Callable[..., None]:

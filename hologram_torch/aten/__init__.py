@@ -35,7 +35,7 @@ def _table() -> dict[str, Callable[..., Any]]:
 
 
 def lookup(op: OpOverload) -> Callable[..., Any] | None:
-    """The function that computes ``op``, one of ATen's, on Hologram's Tensors; None where there is none.
+    """The function that computes ``op``, one of ATen's or its primitives, on Hologram's Tensors; None where there is none.
 
     >>> row = hologram_torch.aten.lookup(torch.ops.aten.add.Tensor)
     >>> row(hg.tensor([1.0, 2.0]), hg.tensor([3.0, 4.0]))
@@ -50,4 +50,4 @@ def names() -> list[str]:
     >>> "aten::add.Tensor" in hologram_torch.aten.names()
     True
     """
-    return sorted(_table())
+    return sorted(name for name in _table() if name.startswith("aten::"))

@@ -11,8 +11,8 @@ table: dict[str, Callable[..., Any]] = {}
 
 
 def register(name: str, function: Callable[..., Any]) -> None:
-    """Adds one row; ``name`` is ``op`` or ``op.overload``."""
-    key = "aten::" + name
+    """Adds one row; ``name`` is ``op`` or ``op.overload``, of ATen where it names no namespace."""
+    key = name if "::" in name else "aten::" + name
     assert key not in table, f"two rows for {key}"
     table[key] = function
 

@@ -9,6 +9,8 @@ import torch
 
 from hologram import dtypes
 from hologram import numpy as hnp
+from hologram.ir.symbolic import Expr
+from hologram.trace import hooks
 from hologram.trace.tensor import Tensor
 from hologram_torch.bridge.element_types import dtype_of, torch_dtype_of
 
@@ -16,11 +18,13 @@ _OF_SCALAR = {bool: torch.bool, int: torch.int64}
 
 
 def type_of(x: Any) -> torch.dtype:
-    """The torch type of a Tensor, or of a Python scalar on its own."""
+    """The torch type of a Tensor, or of a Python scalar on its own, such as a symbolic size."""
     if type(x) is Tensor:
         return torch_dtype_of(x.dtype)
     if type(x) in _OF_SCALAR:
         return _OF_SCALAR[type(x)]
+    if isinstance(x, Expr):
+        return torch.int64
     default = torch.get_default_dtype()
     return default.to_complex() if isinstance(x, complex) else default
 
@@ -87,9 +91,11 @@ def opmath(dtype: torch.dtype) -> torch.dtype:
 
 
 def tensor_of(value: Any, dtype: torch.dtype) -> Tensor:
-    """A Python scalar (or a Tensor) as a Tensor of ``dtype``; integers wrap."""
+    """A Python scalar, a symbolic size, or a Tensor as a Tensor of ``dtype``; integers wrap."""
     if type(value) is Tensor:
         return cast(value, dtype)
+    if isinstance(value, Expr):
+        return cast(hooks.tensor_of_extent(value), dtype)
     of = dtype_of(dtype)
     if of.is_integer:
         value = int(value) & ((1 << of.bits) - 1)

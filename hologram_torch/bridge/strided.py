@@ -5,6 +5,8 @@ from __future__ import annotations
 from hologram import numpy as hnp
 from hologram.errors import ArgumentError
 from hologram.ir.strides import Movement, Shape, Strided, movement
+from hologram.trace.operators import node_of
+from hologram.trace.symbolic_extent import extent
 from hologram.trace.tensor import Tensor
 
 
@@ -43,16 +45,16 @@ def write_view(x: Tensor, view: Strided, new: Tensor) -> Tensor:
 
 def shown(view: Movement, base: Tensor) -> Tensor:
     """Applies the movement: from the array that is sliced to the view's value."""
-    part = base if view.is_dense else base[tuple(s.slice for s in view.slices)]
+    part = base if view.is_dense else base[tuple(slice(*(extent(n) for n in (s.start, s.stop, s.step))) for s in (s.slice for s in view.slices))]
     part = _reshaped(part, tuple(view.shape[i] for i in view.axes))
     part = _permuted(part, sorted(range(len(view.axes)), key=view.axes.__getitem__))
     part = _reshaped(part, tuple(n if i in view.axes else 1 for i, n in enumerate(view.shape)))
-    return part if part.shape == view.shape else hnp.broadcast_to(part, view.shape)
+    return part if node_of(part).shape == view.shape else hnp.broadcast_to(part, _extents(view.shape))
 
 
 def base_of(view: Movement, value: Tensor) -> Tensor:
     """Inverts the movement: the view's ``value`` with its axes in the order of memory. Of repeated elements the first counts."""
-    repeated = [i for i, n in enumerate(view.shape) if n > 1 and i not in view.axes]
+    repeated = [i for i, n in enumerate(view.shape) if n not in (0, 1) and i not in view.axes]
     if repeated:
         value = value[tuple(0 if i in repeated else slice(None) for i in range(len(view.shape)))]
     order = sorted(view.axes)
@@ -76,7 +78,12 @@ def _padded(x: Tensor, view: Movement) -> Tensor:
 
 
 def _reshaped(x: Tensor, shape: Shape) -> Tensor:
-    return x if x.shape == shape else hnp.reshape(x, shape)
+    return x if node_of(x).shape == shape else hnp.reshape(x, _extents(shape))
+
+
+def _extents(shape: Shape) -> Shape:
+    """The shape as functions of Tensors take it: symbolic extents are those of the trace."""
+    return tuple([extent(n) for n in shape])  # type: ignore[misc]
 
 
 def _permuted(x: Tensor, order: list[int]) -> Tensor:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
-from functorch.compile import make_boxed_func, min_cut_rematerialization_partition
+from functorch.compile import min_cut_rematerialization_partition
 from torch import fx
 from torch._dynamo.backends.common import aot_autograd
 
@@ -17,15 +17,18 @@ from hologram.support.lru_cache import Recent
 from hologram.support.precision import PRECISIONS
 from hologram_torch.compile.decompositions import decompositions
 from hologram_torch.compile.frozen import Frozen, parameters
-from hologram_torch.compile.fx_types import Sizes, Symbols, UnknownSize, is_dynamic, sizes_of, symbols_of
+from hologram_torch.compile.fx_types import Sizes, Symbols, is_dynamic, sizes_of, symbols_of
 from hologram_torch.compile.partition import Partition
 from hologram_torch.compile.positions import NoPosition, position_symbols
 from hologram_torch.compile.program_writer import ProgramWriter
 from hologram_torch.compile.recompute import split_joint_graph
 from hologram_torch.compile.simplify import simplify
+from hologram_torch.compile.symbolic_sizes import MIN_SIZE, SymbolicSizes
+from hologram_torch.compile.unknown_sizes import cut, static_arguments
 
 PLAIN_MODES = ("default", "reduce-overhead")  # what the backend does: a graph is one native call, on CUDA one launch
 MODES = (*PLAIN_MODES, "max-autotune", "max-autotune-no-cudagraphs")
+MAX_EQUALITIES = 8  # programs of one graph with symbolic sizes, which differ in the sizes that are equal
 MAX_SIZES = 64  # programs of one graph whose sizes vary
 
 log = logging.getLogger(__name__)
@@ -42,10 +45,10 @@ class Options(NamedTuple):
 
 
 class Unit(NamedTuple):
-    """One graph that is compiled, perhaps for several sizes: the arguments ``static`` are constants.
+    """One graph that is compiled, perhaps for several sizes: the arguments ``static`` are constants. ``cut``: whether sizes that it finds are yet to
+    be cut off.
 
-    ``observe`` is told the stage, the graph, and the writer of its program: None for a graph that PyTorch computes as a whole, because a size in it
-    depends on values.
+    ``observe`` is told the stage, the graph, and the writer of its program.
     """
 
     stage: str
@@ -53,6 +56,7 @@ class Unit(NamedTuple):
     options: Options
     static: Sequence[int]
     observe: Observer | None
+    cut: bool = True
 
 
 def _compiled(unit: Unit, sizes: Sizes, positions: Symbols = frozenset()) -> Call:
@@ -62,15 +66,28 @@ def _compiled(unit: Unit, sizes: Sizes, positions: Symbols = frozenset()) -> Cal
     return _written(unit, sizes, positions, {})
 
 
-def _written(unit: Unit, sizes: Sizes, positions: Symbols, frozen: Mapping[int, torch.Tensor]) -> Call:
-    stage, module, options, _, observe = unit
-    placeholders = list(module.graph.find_nodes(op="placeholder"))
+def _compiled_for_many_sizes(unit: Unit, sizes: Sizes, otherwise: Call) -> Call:
+    """Compiles a graph with symbolic sizes, of which those that are equal in ``sizes`` stay equal, to a function of a list. It calls ``otherwise``
+    for sizes that its program is not for. Raises NotSymbolic where sizes have to be known."""
+
+    def write(frozen: Mapping[int, torch.Tensor], positions: Symbols) -> Call:
+        symbolic = SymbolicSizes({s: n for s, n in sizes.items() if s not in positions})
+        return _written(unit, symbolic, positions, frozen, otherwise)
+
+    if unit.static:
+        return Frozen(unit.static, lambda frozen: _tried(unit, lambda: write(frozen, frozenset())) or otherwise)
     try:
-        partition = Partition(module.graph, sizes, {placeholders[i]: x for i, x in frozen.items()}, positions)
-        writer = ProgramWriter(module, partition, options.precision)
-        call = writer.write()
-    except UnknownSize:
-        writer, call = None, make_boxed_func(module.forward)
+        return write({}, position_symbols(unit.module.graph))
+    except NoPosition:
+        return write({}, frozenset())
+
+
+def _written(unit: Unit, sizes: Sizes, positions: Symbols, frozen: Mapping[int, torch.Tensor], otherwise: Call | None = None) -> Call:
+    stage, module, options, _, observe, _ = unit
+    placeholders = list(module.graph.find_nodes(op="placeholder"))
+    partition = Partition(module.graph, sizes, {placeholders[i]: x for i, x in frozen.items()}, positions)
+    writer = ProgramWriter(module, partition, options.precision, otherwise)
+    call = writer.write()
     if observe is not None:
         observe(stage, module, writer)
     return call
@@ -78,7 +95,7 @@ def _written(unit: Unit, sizes: Sizes, positions: Symbols, frozen: Mapping[int, 
 
 class _ForEachSize:
     """A graph as a function of a list: one program for each set of sizes and strides that it is called with, which takes positions as operands where
-    it can."""
+    it can. It serves the sizes that the program for all sizes does not."""
 
     def __init__(self, unit: Unit) -> None:
         self._boxed_call = True  # AOTAutograd takes over attributes of the object, not those of its class
@@ -110,16 +127,67 @@ class _ForEachSize:
             return _compiled(self._unit, sizes)
 
 
+def _tried(unit: Unit, compiled: Callable[[], Call]) -> Call | None:
+    """What ``compiled()`` gives; None where some part of the compiler has to know a size, so that programs of known sizes serve the graph."""
+    try:
+        return compiled()
+    except Exception as e:  # noqa: BLE001  of those parts each raises what it does
+        log.info("torch.compile: a %s graph has a program for each set of sizes: %s: %s", unit.stage, type(e).__name__, e)
+        return None
+
+
+class _ForManySizes:
+    """A graph as a function of a list: programs with symbolic sizes, tried in turn, which differ in the sizes that have to be equal. What none of
+    them serves has a program for its own sizes."""
+
+    def __init__(self, unit: Unit) -> None:
+        self._boxed_call = True
+        self._unit, self._placeholders = unit, list(unit.module.graph.find_nodes(op="placeholder"))
+        self._programs: list[Call] = []
+        self._tried: set[tuple[int, ...]] = set()
+        self._for_each_size = _ForEachSize(unit)
+
+    def __call__(self, args: list[Any]) -> Any:
+        return self._from(0, args)
+
+    def _from(self, first: int, args: list[Any]) -> Any:
+        """What the program number ``first``, or one after it, gives."""
+        if first == len(self._programs):
+            self._add(args)
+        return (self._programs[first] if first < len(self._programs) else self._for_each_size)(args)
+
+    def _add(self, args: list[Any]) -> None:
+        """Compiles a program in which those sizes are equal that are in this call, unless there was one."""
+        sizes = sizes_of(self._placeholders, args)
+        values = list(sizes.values())
+        alike = tuple([values.index(n) for n in values])
+        if alike in self._tried or len(self._tried) == MAX_EQUALITIES or min(values, default=0) < MIN_SIZE:
+            return
+        self._tried.add(alike)
+        otherwise = functools.partial(self._from, len(self._programs) + 1)
+        found = _tried(self._unit, lambda: _compiled_for_many_sizes(self._unit, sizes, otherwise))
+        if found is not None:
+            self._programs.append(found)
+
+
 def _compiler(stage: str, options: Options, observe: Observer | None) -> Callable[[fx.GraphModule, Sequence[Any]], Call]:
     """Returns the compiler of AOTAutograd's graphs of one stage: ``forward``, ``backward`` or ``inference``."""
 
     def compiler(module: fx.GraphModule, example_inputs: Sequence[Any]) -> Call:
         simplify(module)
         static = parameters(module.graph) if options.freeze and stage == "inference" else []
-        unit = Unit(stage, module, options, static, observe)
-        return _ForEachSize(unit) if is_dynamic(module.graph) else _compiled(unit, {})
+        return _compiled_in_parts(Unit(stage, module, options, static, observe))
 
     return compiler
+
+
+def _compiled_in_parts(unit: Unit) -> Call:
+    """Compiles a graph, cut where it finds sizes."""
+    found = cut(unit.module) if unit.cut else None
+    if found is None:
+        return _ForManySizes(unit) if is_dynamic(unit.module.graph) else _compiled(unit, {})
+    head, tail = unit._replace(module=found.head), unit._replace(module=found.tail, static=static_arguments(found, unit.static))
+    return found.joined(_compiled_in_parts(head._replace(cut=False)), _compiled_in_parts(tail))
 
 
 def make_backend(observe: Observer | None = None, precision: str = "standard", freeze: bool = False) -> Callable[..., Any]:

@@ -9,20 +9,23 @@ from typing import Any
 import torch
 from torch import fx
 
+from hologram.ir.symbolic import Expr, Int
 from hologram_torch.bridge import cuda
+from hologram_torch.compile.symbolic_sizes import MIN_SIZE, NotSymbolic, SymbolicSizes
 
-Sizes = Mapping[Any, Any]  # values of symbols
+Sizes = Mapping[Any, Any]  # values of symbols: numbers, or the variables of SymbolicSizes
 Symbols = frozenset[Any]
 
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """A tensor's shape, strides, offset in its storage, element type and device, such as ``cuda:0``. The offset is None where it depends on positions
-    (:mod:`positions`). ``lazy``: a conjugation or negation of it is pending."""
+    """A tensor's shape, strides, offset in its storage, element type and device, such as ``cuda:0``. Sizes are numbers, or symbolic
+    (:mod:`symbolic_sizes`). The offset is None where it depends on positions (:mod:`positions`). ``lazy``: a conjugation or negation of it is
+    pending."""
 
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    offset: int | None
+    shape: tuple[Int, ...]
+    strides: tuple[Int, ...]
+    offset: Int | None
     dtype: torch.dtype
     device: str
     lazy: bool
@@ -30,21 +33,42 @@ class TensorType:
 
 POSITION = TensorType((), (), 0, torch.int64, "cpu", False)  # of an integer that programs take as an operand
 
+NUMBER = TensorType((), (), 0, torch.float64, "cpu", False)  # of a float that depends on symbolic sizes: an operand, too
+
 
 class UnknownSize(Exception):
     """An extent that depends on values."""
 
 
 def number(x: Any, sizes: Sizes) -> Any:
-    """The number that a symbolic one has for these sizes. Raises UnknownSize where they do not tell it."""
+    """The number that a symbolic one has for these sizes. Raises UnknownSize where they do not tell it, and NotSymbolic where there is no
+    polynomial in symbolic sizes that equals it."""
     if not isinstance(x, (torch.SymInt, torch.SymFloat, torch.SymBool)):
         return x
+    if isinstance(sizes, SymbolicSizes):
+        return _symbolic(x, sizes)
     value = x.node.expr.subs(sizes)
     if not value.is_number and value not in (True, False):
         raise UnknownSize(str(x))
     if isinstance(x, torch.SymInt):
         return int(value)
     return float(value) if isinstance(x, torch.SymFloat) else bool(value)
+
+
+def _symbolic(x: Any, sizes: SymbolicSizes) -> Int:
+    if not isinstance(x, torch.SymInt):
+        raise NotSymbolic(f"the number {x}")
+    try:
+        return sizes.integer(x.node.expr)
+    except KeyError:
+        raise UnknownSize(str(x)) from None
+
+
+def _extent(n: Any, sizes: Sizes) -> Int:
+    found: Int = number(n, sizes)
+    if isinstance(found, Expr):
+        sizes.assume(found - MIN_SIZE)  # type: ignore[attr-defined]
+    return found
 
 
 def symbols_of(x: Any) -> Symbols:
@@ -54,9 +78,9 @@ def symbols_of(x: Any) -> Symbols:
 
 def typed(val: Any, sizes: Sizes, positions: Symbols = frozenset()) -> Any:
     """The type of ``node.meta["val"]``: a TensorType for a tensor and for an integer that depends on ``positions``, a number for other numbers, lists
-    of these for lists."""
+    of these for lists. None for what segments do not take: tensors without strides, and truths that depend on symbolic sizes."""
     if isinstance(val, torch.Tensor):
-        shape = tuple(number(n, sizes) for n in val.shape)
+        shape = tuple(_extent(n, sizes) for n in val.shape)
         if val.layout is not torch.strided:
             return None
         strides = tuple(number(n, sizes) for n in val.stride())
@@ -65,6 +89,8 @@ def typed(val: Any, sizes: Sizes, positions: Symbols = frozenset()) -> Any:
         return TensorType(shape, strides, known, val.dtype, str(cuda.device_of(val)), val.is_conj() or val.is_neg())
     if isinstance(val, (list, tuple)):
         return [typed(v, sizes, positions) for v in val]
+    if isinstance(sizes, SymbolicSizes) and isinstance(val, (torch.SymFloat, torch.SymBool)):
+        return NUMBER if isinstance(val, torch.SymFloat) else None
     return POSITION if symbols_of(val) & positions else number(val, sizes)
 
 

@@ -19,8 +19,11 @@ from hologram import numpy as hnp
 from hologram.ir.graph import Graph
 from hologram.ir.node import Node
 from hologram.ir.strides import Movement, contiguous_strides, own_movement
+from hologram.ir.symbolic import Expr, Int
+from hologram.ir.symbolic import symbols_of as variables_of
 from hologram.trace.operators import node_of, wrap
 from hologram.trace.recorder import Trace
+from hologram.trace.symbolic_extent import extent
 from hologram.trace.tensor import Tensor
 from hologram_torch.aten import lookup
 from hologram_torch.aten.linear_algebra.factorizations import AMBIGUOUS
@@ -29,9 +32,13 @@ from hologram_torch.bridge.element_types import dtype_of, torch_dtype_of
 from hologram_torch.bridge.strided import base_of, shown
 from hologram_torch.compile.control import FORMS, Bodies, Refused, indices_out_of_range
 from hologram_torch.compile.frozen import base_array
-from hologram_torch.compile.fx_types import Sizes, Symbols, TensorType, symbols_of, typed
+from hologram_torch.compile.fx_types import Sizes, Symbols, TensorType, UnknownSize, symbols_of, typed
 from hologram_torch.compile.positions import FORMS as POSITIONAL
 from hologram_torch.compile.positions import NUMBERS, NoPosition
+from hologram_torch.compile.preferences import why_by_torch
+from hologram_torch.compile.sized_forms import FORMS as SIZED
+from hologram_torch.compile.sized_forms import is_symbolic
+from hologram_torch.compile.symbolic_sizes import SymbolicSizes
 from hologram_torch.compile.targets import HOST, why_not
 
 _SEEDED = torch.Tag.nondeterministic_seeded
@@ -46,6 +53,7 @@ class Segment:
     - ``views``: other values that are read of the segment, each with the input or output of whose memory it is a view.
     - ``indexing``: the nodes whose indices are checked. The graph's last result, a bool, says whether an index is out of range. On devices other than
       the CPU it says whether one ever was: the last input is what is known so far.
+    - ``carriers``: symbolic sizes that none of the inputs says; the graph has an input for each, of which nothing is read.
     """
 
     device: str
@@ -55,6 +63,7 @@ class Segment:
     outputs: list[fx.Node] = field(default_factory=list)
     views: list[tuple[fx.Node, fx.Node]] = field(default_factory=list)
     indexing: list[str] = field(default_factory=list)
+    carriers: list[Int] = field(default_factory=list)
 
 
 class Partition:
@@ -68,8 +77,8 @@ class Partition:
     """
 
     def __init__(self, graph: fx.Graph, sizes: Sizes, frozen: Mapping[fx.Node, torch.Tensor], positions: Symbols = frozenset()) -> None:
-        self.graph, self.frozen = graph, frozen
-        self.types: dict[fx.Node, Any] = {n: typed(n.meta.get("val"), sizes, positions) for n in graph.nodes if n.op != "output"}
+        self.graph, self.frozen, self.sizes = graph, frozen, sizes
+        self.types: dict[fx.Node, Any] = {n: _type_of(n, sizes, positions) for n in graph.nodes if n.op != "output"}
         self.positions = {n for n in graph.nodes if n.op != "output" and symbols_of(n.meta.get("val")) & positions}
         self.bodies = Bodies(self.types, sizes, self._computed)
         self.placeholders = list(graph.find_nodes(op="placeholder"))
@@ -135,7 +144,7 @@ class Partition:
         return first.device if isinstance(first, TensorType) else HOST
 
     def _is_number(self, node: fx.Node) -> bool:
-        return isinstance(self.types[node], (int, float, bool))
+        return isinstance(self.types[node], (int, float, bool, Expr))
 
     def _stand_in(self, trace: Trace, node: fx.Node) -> Any:
         of = self.types[node]
@@ -150,7 +159,11 @@ class Partition:
             if source in self.reasons:
                 raise Refused("a part of what PyTorch computes")
             return value_of(source)[index]  # type: ignore[arg-type]
-        value = functools.partial(fx.map_arg, fn=lambda n: self.types[n] if self._is_number(n) else value_of(n))
+
+        def operand(n: fx.Node) -> Any:
+            return extent(self.types[n]) if self._is_number(n) else value_of(n)
+
+        value = functools.partial(fx.map_arg, fn=operand)
         if node.target in FORMS and self.device_of(node) == HOST:
             made = list(FORMS[node.target](self.bodies, value, *node.args))
             self._check(made, self.types[node], HOST)
@@ -161,6 +174,8 @@ class Partition:
         row = self._row(node)
         if node.target in POSITIONAL and any(x in self.positions for x in node.all_input_nodes):
             row = functools.partial(POSITIONAL[node.target], self.types[node])
+        elif node.target in SIZED and any(is_symbolic(self.types[x]) for x in (node, *node.all_input_nodes)):
+            row = functools.partial(SIZED[node.target], self.types[node])
         made = row(*args, **{k: v for k, v in options.items() if k != "device"})  # it is the one where the results are
         self._check(made, self.types[node], self.device_of(node))
         return made
@@ -175,7 +190,7 @@ class Partition:
         if op in AMBIGUOUS and any(part.args[1] in AMBIGUOUS[op] for part in node.users):
             raise Refused("the signs of its vectors are those of the routine that finds them: PyTorch's")
         device = self.device_of(node)
-        if (reason := self._why_not(device)) is not None:
+        if (reason := self._why_not(device) or why_by_torch(node, self.types)) is not None:
             raise Refused(reason)
         for x in node.all_input_nodes:
             of = self.types[x]
@@ -201,7 +216,7 @@ class Partition:
         elif isinstance(expected, TensorType):
             if type(made) is not Tensor:
                 raise Refused("torch gives a tensor")
-            found = (tuple(made.shape), torch_dtype_of(made.dtype))
+            found = (node_of(made).shape, torch_dtype_of(made.dtype))
             if expected.device != device or found != (expected.shape, expected.dtype):
                 raise Refused(f"torch gives {expected.dtype}{list(expected.shape)} on {expected.device}, Hologram {found[1]}{list(found[0])}")
 
@@ -381,10 +396,33 @@ class Partition:
             if out_of_range:
                 before = [] if segment.device == HOST else [wrap(trace.input((), dtype_of(torch.bool)))]
                 results.append(functools.reduce(hnp.logical_or, before + out_of_range))
-            return trace.graph([node_of(x) for x in results])
+            return self._with_sizes(segment, trace, [node_of(x) for x in results])
+
+    def _with_sizes(self, segment: Segment, trace: Trace, results: list[Node]) -> Graph:
+        """The graph, with an input more for each symbolic size that no other input says: an array of that extent, of which nothing is read."""
+        graph = trace.graph(results)
+        if isinstance(self.sizes, SymbolicSizes):
+            for slack in trace.assumptions:
+                self.sizes.assume(slack)
+            said = variables_of([x.shape for x in graph.inputs])
+            wanted = variables_of([(n.shape, n.attrs) for n in graph.nodes()]) - said
+            segment.carriers = [v for v in self.sizes.values() if variables_of(v) & wanted]
+            for v in segment.carriers:
+                trace.input((v,), dtype_of(torch.bool))
+        return trace.graph(results)
 
 
-def _in_c_order(shape: tuple[int, ...]) -> Movement:
+def _type_of(node: fx.Node, sizes: Sizes, positions: Symbols) -> Any:
+    """The type of a node's value; None for what tells a size that is not known before (:mod:`unknown_sizes`)."""
+    try:
+        return typed(node.meta.get("val"), sizes, positions)
+    except UnknownSize:
+        if node.op != "call_function":
+            raise
+        return None
+
+
+def _in_c_order(shape: tuple[Any, ...]) -> Movement:
     """The layout of a contiguous tensor."""
     found = own_movement(shape, contiguous_strides(shape))
     assert found is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,10 +13,15 @@ from torch import fx
 
 from hologram.backends.llvm.memory import CACHE_LINE
 from hologram.ir.strides import contiguous_strides, own_movement
-from hologram_torch.compile.fx_types import TensorType
+from hologram.ir.symbolic import Expr, Int
+from hologram.ir.symbolic import symbols_of as variables_of
+from hologram_torch.compile.fx_types import NUMBER, TensorType
 from hologram_torch.compile.partition import Partition, Segment
 from hologram_torch.compile.simplify import is_token
+from hologram_torch.compile.symbolic_sizes import SymbolicSizes, size_sources
 from hologram_torch.compile.targets import SCALAR_BYTES, Compiled, CpuTarget, CudaTarget, target
+
+Call = Callable[[list[Any]], Any]
 
 
 def conform(x: torch.Tensor, shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
@@ -27,12 +32,16 @@ def conform(x: torch.Tensor, shape: tuple[int, ...], strides: tuple[int, ...], d
 
 
 class ProgramWriter:
-    """Writes the text of the function, and collects the values of its global names."""
+    """Writes the text of the function, and collects the values of its global names.
 
-    def __init__(self, module: fx.GraphModule, partition: Partition, precision: str) -> None:
+    With symbolic sizes (:mod:`symbolic_sizes`) the function finds their values, and calls ``otherwise`` where an assumption fails.
+    """
+
+    def __init__(self, module: fx.GraphModule, partition: Partition, precision: str, otherwise: Call | None = None) -> None:
         self.module, self.partition, self.precision = module, partition, precision
         self.lines: list[str] = []
-        self.names: dict[str, Any] = {"hg_conform": conform, "hg_int64": ctypes.c_int64, "hg_addressof": ctypes.addressof}
+        self.names: dict[str, Any] = {"hg_conform": conform, "hg_otherwise": otherwise}
+        self.names |= {"hg_int64": ctypes.c_int64, "hg_float64": ctypes.c_double, "hg_addressof": ctypes.addressof}
         self.executables: list[Any] = []
         self._targets: dict[str, CpuTarget | CudaTarget] = {}
         self._variables = 0
@@ -43,7 +52,8 @@ class ProgramWriter:
         self.assigned: set[fx.Node] = set()  # assignments to arguments in whose memory the values are computed
 
     def write(self) -> Callable[[list[Any]], tuple[Any, ...]]:
-        """Writes and compiles the function: it takes a list of arguments, which it empties, and returns a tuple of results."""
+        """Writes and compiles the function: it takes a list of arguments, which it empties, and returns a tuple of results. Raises NotSymbolic where
+        it cannot be for all sizes."""
         self._arguments()
         for segments, others in self.partition.stages:
             for segment in segments:
@@ -52,7 +62,7 @@ class ProgramWriter:
                 if node not in self.assigned:
                     self._by_torch(node)
         results = [self._value(x) for x in self.partition.results]
-        text = "\n    ".join(["def call(args):", *self.lines, f"return ({''.join(r + ', ' for r in results)})"])
+        text = "\n    ".join(["def call(args):", *self._taken(), *self.lines, f"return ({''.join(r + ', ' for r in results)})"])
         exec(compile(text, "<hologram program>", "exec"), self.names)  # noqa: S102
         call = self.names["call"]
         call._boxed_call = True
@@ -86,7 +96,7 @@ class ProgramWriter:
         """The expression of an argument or result in the function."""
         if isinstance(x, fx.Node):
             of = self.partition.types[x]
-            return repr(of) if isinstance(of, (bool, int)) else x.name
+            return f"({of})" if isinstance(of, (bool, int, Expr)) else x.name
         if isinstance(x, tuple):  # which ops of higher order tell from a list
             return f"({''.join(self._value(v) + ', ' for v in x)})"
         if isinstance(x, list):
@@ -97,13 +107,31 @@ class ProgramWriter:
             return repr(x)
         return self._name(x, "v")
 
+    def _extents(self, of: tuple[Int, ...]) -> str:
+        """The expression of a shape or of strides."""
+        if any(isinstance(n, Expr) for n in of):
+            return f"({''.join(f'{n}, ' for n in of)})"
+        return self._name(of, "n")
+
     # --- statements --------------------------------------------------------------------------------------------------------
 
+    def _taken(self) -> list[str]:
+        """Statements that take the arguments, and find the values of symbolic sizes."""
+        names, sizes = [p.name for p in self.partition.placeholders], self.partition.sizes
+        if not names:
+            return []
+        lines = [f"{', '.join(names)}, = args"]
+        if isinstance(sizes, SymbolicSizes):
+            sources = size_sources(self.partition.placeholders)
+            said: dict[Int, str] = {}
+            for symbol, variable in sizes.items():
+                said.setdefault(variable, sources[symbol])
+            lines += [f"{variable} = {source}" for variable, source in said.items()]
+            failed = [f"{sources[s]} != {v}" for s, v in sizes.items() if sources[s] != said[v]] + [f"{slack} < 0" for slack in sizes.assumptions]
+            lines.append(f"if {' or '.join(failed)}: return hg_otherwise(args)")
+        return [*lines, "args.clear()"]
+
     def _arguments(self) -> None:
-        names = [p.name for p in self.partition.placeholders]
-        if names:
-            self.lines.append(f"{', '.join(names)}, = args")
-            self.lines.append("args.clear()")
         for p in self.partition.placeholders:
             of = self.partition.types[p]
             if isinstance(of, TensorType) and of.lazy:
@@ -118,16 +146,16 @@ class ProgramWriter:
 
         Kernels of PyTorch may give other strides, or, where their arguments' strides differ, another type.
         """
-        shape, strides, dtype = self._name(of.shape, "n"), self._name(of.strides, "n"), self._name(of.dtype, "t")
+        shape, strides, dtype = self._extents(of.shape), self._extents(of.strides), self._name(of.dtype, "t")
         self.lines.append(f"if {name}.stride() != {strides} or {name}.dtype is not {dtype}: {name} = hg_conform({name}, {shape}, {strides}, {dtype})")
 
     def _address(self, node: fx.Node) -> str:
         of = self.partition.types[node]
-        if node in self.partition.positions:
+        if node in self.partition.positions or of is NUMBER:
             name = f"{node.name}_at"
             if name not in self._ready:
                 self._ready.add(name)
-                self.lines.append(f"{name} = hg_int64({node.name})")
+                self.lines.append(f"{name} = {'hg_float64' if of is NUMBER else 'hg_int64'}({node.name})")
             return f"hg_addressof({name})"
         if own_movement(of.shape, of.strides) is None:
             name = f"{node.name}_c"
@@ -143,7 +171,7 @@ class ProgramWriter:
         for x, base in segment.views:
             of, start = self.partition.types[x], self.partition.types[x].offset - self.partition.types[base].offset
             offset = str(start) if base in segment.outputs and base not in self._in_place else f"{base.name}.storage_offset() + {start}"
-            self.lines.append(f"{x.name} = {base.name}.as_strided({self._name(of.shape, 'n')}, {self._name(of.strides, 'n')}, {offset})")
+            self.lines.append(f"{x.name} = {base.name}.as_strided({self._extents(of.shape)}, {self._extents(of.strides)}, {offset})")
 
     def _target(self, device: str) -> CpuTarget | CudaTarget:
         if device not in self._targets:
@@ -152,7 +180,9 @@ class ProgramWriter:
 
     def _compiled(self, segment: Segment) -> None:
         there = self._target(segment.device)
-        program = there.compile(self.partition.record(segment), self.precision)
+        graph = self.partition.record(segment)
+        sizes = sorted(variables_of([x.shape for x in graph.inputs]))
+        program = there.compile(graph, self.precision, sizes)
         self.executables.append(program.executable)
         sources = self._sources(segment, there)
         gapped: list[tuple[fx.Node, str]] = []
@@ -172,16 +202,19 @@ class ProgramWriter:
             after = [*check.after, *after]
             targets.append((check.written, 1))
             sources += [check.known] if check.known is not None else []
-        self._call(program, there, sources, targets)
+        sources += ["0"] * len(segment.carriers)
+        self._call(program, there, sources, targets, sizes)
         self.lines += after
         for node, made in gapped:
             of = self.partition.types[node]
-            options = self._name(of.shape, "n"), self._name(of.strides, "n"), self._name(of.dtype, "t")
+            options = self._extents(of.shape), self._extents(of.strides), self._name(of.dtype, "t")
             self.lines.append(f"{node.name} = hg_conform({made}, {', '.join(options)})")
 
-    def _call(self, program: Compiled, there: CpuTarget | CudaTarget, sources: list[str], targets: list[tuple[str, int]]) -> None:
+    def _call(
+        self, program: Compiled, there: CpuTarget | CudaTarget, sources: list[str], targets: list[tuple[str, Int]], sizes: Sequence[str]
+    ) -> None:
         """Writes the call of a program, and copies of results that it does not compute. ``sources`` and ``targets`` are expressions of addresses;
-        targets have their numbers of bytes."""
+        targets have their numbers of bytes. ``sizes`` are symbolic sizes that the program is run for."""
         written: dict[int, str] = {}
         copies: list[str] = []
         for (to, nbytes), (kind, index) in zip(targets, program.outputs, strict=True):
@@ -191,7 +224,8 @@ class ProgramWriter:
                 found = {"computed": written, "constant": program.constants, "input": sources}[kind][index]  # type: ignore[index]
                 copies.append(f"{self._name(there.move, 'move')}({to}, {found}, {nbytes})")
         if written:
-            self.lines.append(f"{self._name(program.run, 'run')}({', '.join(sources + [written[i] for i in range(len(written))])})")
+            run = self._name(program.run, "run") + (f"({', '.join(sizes)})" if sizes else "")
+            self.lines.append(f"{run}({', '.join(sources + [written[i] for i in range(len(written))])})")
         self.lines += copies
 
     def _sources(self, segment: Segment, there: CpuTarget | CudaTarget) -> list[str]:
@@ -225,10 +259,11 @@ class ProgramWriter:
         self._in_place.add(node)
         self.assigned.add(assignment)
         self.lines.append(f"{node.name} = {assignment.name} = {given}")
-        if nbytes < there.aligned_bytes:
+        if isinstance(nbytes, int) and nbytes < there.aligned_bytes:
             return []
         made = self._allocation(self.partition.stored_type(segment, node), nbytes, there)
-        self.lines.append(f"if {given}.data_ptr() % {CACHE_LINE}: {node.name} = {made}")
+        large = "" if isinstance(nbytes, int) else f"{nbytes} >= {there.aligned_bytes} and "
+        self.lines.append(f"if {large}{given}.data_ptr() % {CACHE_LINE}: {node.name} = {made}")
         return [f"if {node.name} is not {given}: {given}.copy_({node.name})"]
 
     def _allocate(self, segment: Segment, node: fx.Node, gapped: list[tuple[fx.Node, str]], there: CpuTarget | CudaTarget) -> str:
@@ -241,16 +276,20 @@ class ProgramWriter:
         self.lines.append(f"{name} = {self._allocation(of, self._nbytes(segment, node), there)}")
         return name
 
-    def _allocation(self, of: TensorType, nbytes: int, there: CpuTarget | CudaTarget) -> str:
+    def _allocation(self, of: TensorType, nbytes: Int, there: CpuTarget | CudaTarget) -> str:
         """The expression of new memory for a tensor without gaps."""
-        allocator = there.mapped_allocator(of.shape, of.strides, of.dtype, nbytes)
+        options = self._extents(of.shape), self._extents(of.strides), self._name(of.dtype, "t")
+        if isinstance(nbytes, Expr):
+            if isinstance(there, CpuTarget) and 0 not in of.strides:
+                return f"{self._name(there.empty_of_any_size, 'empty')}({', '.join(options)}, {nbytes})"
+            return f"{self._name(there.empty, 'empty')}({', '.join(options)})"
+        allocator = there.mapped_allocator(of.shape, of.strides, of.dtype, nbytes)  # type: ignore[arg-type]  # known, as nbytes are
         if allocator is not None:
             return f"{self._name(allocator, 'allocator')}()"
-        options = self._name(of.shape, "n"), self._name(of.strides, "n"), self._name(of.dtype, "t")
         return f"{self._name(there.empty, 'empty')}({', '.join(options)})"
 
-    def _nbytes(self, segment: Segment, node: fx.Node) -> int:
-        size = self.partition.types[node].dtype.itemsize
+    def _nbytes(self, segment: Segment, node: fx.Node) -> Int:
+        size: Int = self.partition.types[node].dtype.itemsize
         for n in self.partition.output_layout(segment, node).base:
             size *= n
         return size
@@ -262,7 +301,7 @@ class ProgramWriter:
         else:
             self.lines.append(f"{node.name} = {self._name(node.target, 'op')}({', '.join(arguments)})")
         of = self.partition.types[node]
-        if isinstance(of, TensorType) and not is_token(node):
+        if isinstance(of, TensorType) and of is not NUMBER and not is_token(node):
             if of.lazy or any(self._is_complex(x) for x in node.all_input_nodes):
                 self.lines.append(f"{node.name} = {node.name}.resolve_conj().resolve_neg()")
             self._conform(node.name, of)

@@ -62,9 +62,6 @@ class Explanation:
 
 def _reported(stage: str, module: fx.GraphModule, writer: Any) -> ProgramReport:
     nodes = [n for n in module.graph.nodes if n.op == "call_function"]
-    if writer is None:
-        found = tuple(Fallback(n.name, str(n.target), "a size in this graph depends on values") for n in nodes)
-        return ProgramReport(stage, 0, 0, 0, found)
     reasons = writer.partition.reasons
     fallbacks = tuple(Fallback(n.name, str(n.target), reasons[n]) for n in nodes if n in reasons and n not in writer.assigned)
     kernels = sum(len(e.execution_plan.kernels) for e in writer.executables)

@@ -31,7 +31,7 @@ def _plain_attention(graph: fx.Graph, node: fx.Node, parts: list[fx.Node]) -> No
     given: list[Any] = list(node.args)
     q, k, v, dropout_p, is_causal = given + [0.0, False][len(given) - 3 :]
     arguments = (q, k, v, node.kwargs.get("attn_mask"), dropout_p, is_causal)
-    options = {"scale": node.kwargs.get("scale"), "enable_gqa": q.meta["val"].shape[1] != k.meta["val"].shape[1]}
+    options = {"scale": node.kwargs.get("scale"), "enable_gqa": bool(q.meta["val"].shape[1] != k.meta["val"].shape[1])}
     with graph.inserting_before(node):
         plain = graph.call_function(aten.scaled_dot_product_attention.default, arguments, options)
     for part in parts:

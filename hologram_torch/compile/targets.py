@@ -18,14 +18,17 @@ from hologram.backends.llvm.memory import NONTEMPORAL_BYTES
 from hologram.errors import DeviceError, IndexOutOfRange
 from hologram.ir.aval import aval
 from hologram.ir.graph import Graph
+from hologram.support.lru_cache import Recent
 from hologram.trace.compiling import compile_graph
 from hologram_torch.bridge import cuda
 from hologram_torch.bridge.element_types import dtype_of
 from hologram_torch.bridge.interop import in_kept_memory
 from hologram_torch.bridge.threads import share
+from hologram_torch.compile.symbolic_sizes import NotSymbolic
 
 HOST = "cpu"
 MIN_MAPPED_BYTES = 64 << 10  # bytes of a result from which on memory that stays mapped is worth the dearer object
+MAX_BOUND_SIZES = 64  # sizes for which a program keeps its plan of memory
 SCALAR_BYTES = 16  # from one scalar to the next of those that are copied to a device together
 
 Name = Callable[[Any, str], str]  # gives a value a name in the function that is written
@@ -40,11 +43,28 @@ class Compiled(NamedTuple):
     """
 
     executable: Any
-    run: Callable[..., None]
+    run: Callable[..., Any]
     outputs: Sequence[tuple[str, int]]
     constants: Sequence[int]
     donors: Sequence[Sequence[int]]
     bound: Any = None
+
+
+class AtSizes:
+    """A program with symbolic sizes: from their values, in the order of ``names``, to the function of addresses that runs it."""
+
+    __slots__ = ("_bound", "_executable", "_names")
+
+    def __init__(self, executable: Any, names: Sequence[str]) -> None:
+        self._executable, self._names = executable, names
+        self._bound = Recent(MAX_BOUND_SIZES)
+
+    def __call__(self, *sizes: int) -> Callable[..., None]:
+        found: Callable[..., None] | None = self._bound.get(sizes)
+        if found is None:
+            found = self._executable.bound(sizes=dict(zip(self._names, sizes, strict=True)))
+            self._bound.put(sizes, found)
+        return found
 
 
 class IndexCheck(NamedTuple):
@@ -70,9 +90,11 @@ class CpuTarget:
         share()
         self.empty = getattr(guards, "_empty_strided_cpu", torch.empty_strided)  # of shape, strides and type; the former is half the cost
 
-    def compile(self, graph: Graph, precision: str) -> Compiled:
+    def compile(self, graph: Graph, precision: str, sizes: Sequence[str] = ()) -> Compiled:
+        """Compiles a graph whose symbolic sizes are ``sizes``: if there are any, ``run`` takes their values and gives the function of addresses."""
         executable: Any = compile_graph(graph, precision)
-        return Compiled(executable, executable.bound(), executable.outputs, [c.data for c in executable.constants], executable.donors)
+        run = AtSizes(executable, sizes) if sizes else executable.bound()
+        return Compiled(executable, run, executable.outputs, [c.data for c in executable.constants], executable.donors)
 
     def mapped_allocator(
         self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype, nbytes: int
@@ -82,6 +104,12 @@ class CpuTarget:
         if nbytes < MIN_MAPPED_BYTES or repeats:
             return None
         return partial(in_kept_memory, aval(dtype_of(dtype), shape), tuple(n * dtype.itemsize for n in strides), dtype)
+
+    def empty_of_any_size(self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: torch.dtype, nbytes: int) -> torch.Tensor:
+        """A new tensor without gaps, of a size that is known in the call."""
+        if nbytes < MIN_MAPPED_BYTES:
+            return self.empty(shape, strides, dtype)  # type: ignore[call-arg]
+        return in_kept_memory(aval(dtype_of(dtype), shape), tuple([n * dtype.itemsize for n in strides]), dtype)
 
     def check(self, program: Compiled, nodes: str, name: Name, verdict: str) -> IndexCheck:
         """The check of the program's indices; ``verdict`` is the name of the variable for its flag."""
@@ -103,8 +131,11 @@ class CudaTarget:
         self.empty = cuda.empty_on(self.device)
         self.stream = cuda.raw_stream(self.device)
 
-    def compile(self, graph: Graph, precision: str) -> Compiled:
+    def compile(self, graph: Graph, precision: str, sizes: Sequence[str] = ()) -> Compiled:
         from hologram.backends.cuda.bound import Bound, Taken
+
+        if sizes:
+            raise NotSymbolic("programs of a device are bound to memory of known sizes")
 
         def take(nbytes: int) -> Taken:
             """New memory of the CUDA graph that PyTorch captures: of that graph's pool, to which it returns with the tensor."""

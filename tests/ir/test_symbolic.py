@@ -14,6 +14,7 @@ from hologram.ir.symbolic import (
     Atom,
     Expr,
     Int,
+    at_least,
     atoms,
     bounds,
     evaluator,
@@ -284,3 +285,10 @@ def test_an_evaluator_gives_what_substitution_gives(a: int, b: int) -> None:
     known = {"a": a, "b": b}
     expected = (substitute(values[0], known), tuple(substitute(e, known) for e in values[1]), substitute(values[2], known))  # type: ignore[union-attr, arg-type]
     assert evaluator(values, ["a", "b"])(a, b) == expected
+
+
+@given(st.integers(0, 50), st.integers(1, 50), st.integers(0, 10**9))
+def test_whether_an_extent_is_large_enough(low: int, limit: int, more: int) -> None:
+    n = var("n", low)
+    found = at_least(n, limit)
+    assert substitute(found, {"n": low + more}) == (low + more >= limit) and substitute(found, {"n": low}) == (low >= limit)

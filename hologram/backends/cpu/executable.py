@@ -12,6 +12,7 @@ from hologram.backends.llvm.toolchain import target
 from hologram.backends.native import addresses, calls, storage
 from hologram.graph.compilation import Compilation
 from hologram.graph.execution_plan import bind_symbols
+from hologram.graph.memory.growing import GrowingArena
 from hologram.ir.aval import Aval, aval
 from hologram.settings import settings
 from hologram.support import debug
@@ -58,8 +59,8 @@ class Executable(BaseExecutable):
             self.reusable = [(i, of, d) for i, (of, d) in enumerate(zip(self.computed, self.donors, strict=True)) if d]
         self._all_computed = self.outputs == [("computed", i) for i in range(len(self.outputs))] and len(self.outputs) == len(self.donors)
         self._calls: dict[tuple[bool, int], Callable[..., None]] = {}  # by whether they are long, and the arena
+        self._arena: GrowingArena | None = None
         self._sizes: dict[tuple[int, ...], tuple[list[Aval], list[int], int]] = {}
-        self._plans: dict[tuple[int, ...], tuple[list[int], int]] = {}  # of the arena
         tell_program(compilation, lambda: f"cpu: {self.target.id}", "LLVM IR", lambda: self._source.module.llvm)
         debug.tell(debug.ASSEMBLY, "assembly", lambda: self.as_text("asm"))
 
@@ -72,7 +73,7 @@ class Executable(BaseExecutable):
         symbols: list[int] = []
         computed, arena = self.computed, self.arena_bytes
         if computed is None:
-            computed, symbols, arena = self.at_sizes([x.aval.shape for x in inputs]) if sizes is None else self._planned(sizes)
+            computed, symbols, arena = self.at_shapes([x.aval.shape for x in inputs]) if sizes is None else self.at_sizes(sizes)
         taken = donated or {}
         outs = [inputs[taken[i]] if i in taken else storage.empty(a) for i, a in enumerate(computed)]
         long = self.long and not taken
@@ -98,29 +99,30 @@ class Executable(BaseExecutable):
         _remember(self._calls, (long, arena), call)
         return call
 
-    def bound(self, shapes: Sequence[tuple[int, ...]] = ()) -> Callable[..., None]:
+    def bound(self, shapes: Sequence[tuple[int, ...]] = (), sizes: Mapping[str, int] | None = None) -> Callable[..., None]:
         """A function of the addresses of all inputs and then of all computed results, as Python integers, that runs the graph on that memory.
 
-        With symbolic extents it is for inputs of ``shapes``. Memory is C-contiguous and aligned to its elements; results of at least
-        ``NONTEMPORAL_BYTES`` (:mod:`memory_code`) start at multiples of 64 bytes. A result may lie where one of its ``donors`` lies, at the same
-        address, and otherwise overlaps nothing that the call reads. A call costs about a tenth of a microsecond more than its kernels.
+        With symbolic extents it is for inputs of ``shapes``, or for ``sizes``, the values of the symbols. Memory is C-contiguous and aligned to its
+        elements; results of at least ``NONTEMPORAL_BYTES`` (:mod:`memory_code`) start at multiples of 64 bytes. A result may lie where one of its
+        ``donors`` lies, at the same address, and otherwise overlaps nothing that the call reads. A call costs about a tenth of a microsecond more
+        than its kernels.
         """
         computed, symbols, arena = self.computed, (), self.arena_bytes
         if computed is None:
-            computed, symbols, arena = self.at_sizes(shapes)  # type: ignore[assignment]
+            computed, symbols, arena = self.at_shapes(shapes) if sizes is None else self.at_sizes(sizes)  # type: ignore[assignment]
         inputs = len(self.traced.inputs)
         return addresses.bind(self.address, inputs, len(computed), self.constants, symbols, arena, self.long, self.parallel, keep=self)
 
-    def at_sizes(self, shapes: Sequence[tuple[int, ...]]) -> tuple[list[Aval], list[int], int]:
+    def at_shapes(self, shapes: Sequence[tuple[int, ...]]) -> tuple[list[Aval], list[int], int]:
         """Result types, integers and arena of a call with inputs of these shapes, for a program whose extents are symbolic."""
-        return self._planned(bind_symbols(self.execution_plan.inputs, list(shapes)))
+        return self.at_sizes(bind_symbols(self.execution_plan.inputs, list(shapes)))
 
-    def _planned(self, values: Mapping[str, int]) -> tuple[list[Aval], list[int], int]:
-        """What :meth:`at_sizes` gives for values of the symbols; remembered for the sizes of the latest calls."""
+    def at_sizes(self, values: Mapping[str, int]) -> tuple[list[Aval], list[int], int]:
+        """As :meth:`at_shapes`, for these values of the symbols."""
         key = tuple(values[name] for name in self.execution_plan.symbols)
         found = self._sizes.get(key)
         if found is None:
-            found = self._at(key)
+            found = self._at(values)
             _remember(self._sizes, key, found)
         return found
 
@@ -130,18 +132,16 @@ class Executable(BaseExecutable):
             self.computed is not None or is_long(self.execution_plan.cost_at(bind_symbols(self.execution_plan.inputs, list(shapes))))
         )
 
-    def _at(self, values: tuple[int, ...]) -> tuple[list[Aval], list[int], int]:
-        """The arena is planned for sizes rounded up, so that there are few plans."""
+    def _at(self, values: Mapping[str, int]) -> tuple[list[Aval], list[int], int]:
+        """What :meth:`at_sizes` gives for values of the symbols."""
         s = self.execution_plan
-        shapes, nbytes = s.sizes(*values)
-        rounded = tuple(map(_rounded_up, nbytes))
-        plan = self._plans.get(rounded)
-        if plan is None:
-            allocation = s.allocate_bytes(rounded)
-            plan = [allocation.buffers[i].offset for i in range(len(s.temporaries))], allocation.arena_bytes
-            _remember(self._plans, rounded, plan)
-        offsets, arena = plan
-        return [aval(n.dtype, shape) for n, shape in zip(s.computed, shapes, strict=True)], [*values, *offsets], arena
+        self.compilation.verify_sizes(values)
+        if self._arena is None:
+            self._arena = GrowingArena(s)
+        offsets, arena = self._arena.at(values)
+        of = [values[name] for name in s.symbols]
+        shapes, _ = s.sizes(*of)
+        return [aval(n.dtype, shape) for n, shape in zip(s.computed, shapes, strict=True)], [*of, *offsets], arena
 
     # --- seeing inside -------------------------------------------------------------------------------------------------
 
@@ -158,9 +158,3 @@ def _remember(memo: dict[Any, Any], key: Any, value: Any) -> None:
     if len(memo) >= MOST_SIZES:
         memo.pop(next(iter(memo)), None)
     memo[key] = value
-
-
-def _rounded_up(nbytes: int) -> int:
-    """``nbytes``, at most an eighth more."""
-    step = 1 << max(nbytes.bit_length() - 4, 6)
-    return -(-nbytes // step) * step

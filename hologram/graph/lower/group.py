@@ -8,7 +8,7 @@ expensive values that a later sweep needs again are kept in the thread's scratch
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,7 +21,7 @@ from hologram.graph.lower.code_placement import CodePlacement
 from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
 from hologram.graph.schedule.choose import choose_nest
-from hologram.graph.schedule.index_split import is_short_inner, join_kernels, residue_boxes, share_scratch, split_index_set, whole_box
+from hologram.graph.schedule.index_split import Box, is_short_inner, join_kernels, residue_boxes, share_scratch, split_index_set, whole_box
 from hologram.graph.schedule.nest import merge
 from hologram.graph.schedule.row_blocked_reduce import can_be_row_blocked
 from hologram.graph.schedule.row_interleave import interleaved_row_starts
@@ -45,34 +45,34 @@ def lower(group: Group, materialized: set[Node], stored: set[Node], precision: s
     writes = whole.define_nodes(stored)
     cut = _split_index_set(group, materialized, stored, whole, writes)
     if not cut:
-        return [_emitted(group, whole, writes, precision, tile, partial(_again, group, materialized, stored, whole))]
+        return [_emitted(group, whole, writes, precision, tile, partial(_program, group, materialized, stored, whole))]
     batches: list[list[Lowered]] = []
     length = KERNEL_COST
-    for values, writes in cut:
+    for boxes, values, writes in cut:
         own = len(values.order) + NEST_COST
         length += own
         if length > KERNEL_COST:
             batches.append([])
             length = own
-        batches[-1].append(_emitted(group, values, writes, precision, None))
+        again = partial(_program, group, materialized, stored, whole, boxes)
+        batches[-1].append(_emitted(group, values, writes, precision, None, again))
     return [_together(batch, len(batches) == 1) for batch in batches]
 
 
 def _split_index_set(
     group: Group, materialized: set[Node], stored: set[Node], whole: ScalarProgram, writes: list[PendingStore]
-) -> list[tuple[ScalarProgram, list[PendingStore]]]:
-    """The values of each nest of boxes and how they are written, where that saves work or divisions; else none."""
+) -> list[tuple[Sequence[Box], ScalarProgram, list[PendingStore]]]:
+    """Nests of boxes, the values of each and how they are written, where that saves work or divisions; else none."""
     if group.axes is not None or any(unpaged(r) for r in group.nodes):
         return []
     nests = split_index_set(group.shape, whole.order)
     narrow = not nests and _narrow_axes(group.shape, whole, writes)
     if narrow:
         nests = [residue_boxes(whole_box(group.shape), {axis: group.shape[axis] for axis in narrow})]
-    cut: list[tuple[ScalarProgram, list[PendingStore]]] = []
-    for boxes in nests:
-        values = ScalarProgram(group, materialized, boxes, whole)
-        cut.append((values, values.define_nodes(stored)))
-    work, all_of_it = sum(_work(values) for values, _ in cut), _work(whole)
+    cut: list[tuple[Sequence[Box], ScalarProgram, list[PendingStore]]] = [
+        (boxes, *_program(group, materialized, stored, whole, boxes)) for boxes in nests
+    ]
+    work, all_of_it = sum(_work(values) for _, values, _ in cut), _work(whole)
     return cut if narrow or (isinstance(work, int) and isinstance(all_of_it, int) and work <= MAX_SPLIT_WORK_RATIO * all_of_it) else []
 
 
@@ -88,9 +88,11 @@ def _work(values: ScalarProgram) -> Any:
     return prod(values.shape) * sum(v.op.cost if isinstance(v, Ins) and not isinstance(v.op, str) else 1 for v in values.order)
 
 
-def _again(group: Group, materialized: set[Node], stored: set[Node], whole: ScalarProgram) -> tuple[ScalarProgram, list[PendingStore]]:
-    """The values of another nest of the same kernel, and how they are written."""
-    values = ScalarProgram(group, materialized, whole=whole)
+def _program(
+    group: Group, materialized: set[Node], stored: set[Node], whole: ScalarProgram, boxes: Sequence[Box | None] = (None,)
+) -> tuple[ScalarProgram, list[PendingStore]]:
+    """The values of one nest, of all elements or those of ``boxes``, and how they are written."""
+    values = ScalarProgram(group, materialized, boxes, whole)
     return values, values.define_nodes(stored)
 
 
@@ -100,7 +102,7 @@ def _emitted(
     stores: list[PendingStore],
     precision: str,
     tile: TileConfig | None,
-    again: Callable[[], tuple[ScalarProgram, list[PendingStore]]] | None = None,
+    again: Callable[[], tuple[ScalarProgram, list[PendingStore]]],
 ) -> Lowered:
     """The kernel of ``values``. Where it has several nests, the others are of values that ``again`` gives."""
     if values.box is None:
@@ -115,9 +117,9 @@ def _emitted(
     nest, *others = choose_nest(values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize, first, row_blocked)
     parts = [CodePlacement(group, values, stores, nest, precision).lowered()]
     for other in others:
-        assert again is not None
         values, stores = again()
-        order_canonically(values, stores)
+        if values.box is None:
+            order_canonically(values, stores)
         parts.append(CodePlacement(group, values, stores, other, precision).lowered())
     share_scratch([p.kernel for p in parts])
     for p in parts[1:]:

@@ -76,7 +76,7 @@ def _specification(call: Call, made: Specialisation) -> Spec:
     types, args, kwargs = _patterns(call)
     computed, symbols, arena_bytes = executable.computed, (), executable.arena_bytes
     if computed is None:
-        computed, symbols, arena_bytes = executable.at_sizes([t.shape for t in types])
+        computed, symbols, arena_bytes = executable.at_shapes([t.shape for t in types])
     donated = {i for i in made.donated if type(call.leaves[i]) is Tensor}
     donors = _matched([[d for d in possible if d in donated] for possible in executable.donors])
     outputs: list[Output | Argument] = [Output(a, donor) for a, donor in zip(computed, donors, strict=True)]

@@ -369,6 +369,11 @@ def right_shift(x: Any, y: Any) -> Tensor:
     return hnp.bitwise_right_shift(*_operands(result_type(x, y), (x, y)))
 
 
+@implements("prims::convert_element_type")
+def convert_element_type(x: Tensor, dtype: torch.dtype) -> Tensor:
+    return cast(x, dtype)
+
+
 @implements("_to_copy")
 def to_copy(x: Tensor, *, dtype: torch.dtype | None = None, **layout: Any) -> Tensor:
     require_cpu("_to_copy", layout.get("device"))

@@ -9,9 +9,10 @@ import torch
 
 from hologram import numpy as hnp
 from hologram.control import associative_scan
+from hologram.ir.symbolic import Expr
 from hologram.trace.tensor import Tensor
 from hologram_torch.aten.registry import implements, rows
-from hologram_torch.aten.types import cast, inexact, opmath, type_of
+from hologram_torch.aten.types import cast, inexact, opmath, tensor_of, type_of
 
 Axes = tuple[int, ...] | None
 
@@ -122,6 +123,16 @@ def var(x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = F
     return var_mean(x, dim, correction=correction, keepdim=keepdim)[0]
 
 
+def _degrees_of_freedom(values: Tensor, axes: Sequence[int], correction: Any) -> Any:
+    """How many elements there are along the axes, less ``correction``, and not less than 0: a Tensor where an extent is symbolic."""
+    count: Any = 1
+    for axis in axes:
+        count *= values.shape[axis]
+    if not isinstance(count, Expr):
+        return float(max(count - correction, 0))
+    return hnp.maximum(tensor_of(count, type_of(hnp.real(values))) - correction, 0)
+
+
 @implements("var_mean.correction")
 def var_mean(x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     dtype = type_of(x)
@@ -129,12 +140,8 @@ def var_mean(x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: boo
     axes = tuple(range(values.ndim)) if axes_of(dim) is None else axes_of(dim)
     centre = hnp.mean(values, axis=axes, keepdims=True)
     deviation = hnp.abs(values - centre)
-    count = 1
-    for axis in axes or ():
-        count *= values.shape[axis]
-    degrees = max(count - (1 if correction is None else correction), 0)
     squares = hnp.sum(deviation * deviation, axis=axes, keepdims=True)
-    variance = squares / float(degrees)
+    variance = squares / _degrees_of_freedom(values, axes or (), 1 if correction is None else correction)
     shape = () if x.ndim == 0 else None if keepdim else tuple(n for i, n in enumerate(x.shape) if i not in {a % x.ndim for a in axes or ()})
     if shape is not None:
         centre, variance = hnp.reshape(centre, shape), hnp.reshape(variance, shape)

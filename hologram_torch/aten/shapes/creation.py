@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from hologram import numpy as hnp
+from hologram.ir.symbolic import Expr
 from hologram.trace.tensor import Tensor
 from hologram_torch.aten.pointwise.elementwise import require_cpu
 from hologram_torch.aten.registry import implements
@@ -70,10 +71,10 @@ def fill(x: Tensor, value: Any) -> Tensor:
 @implements("arange.start_step")
 def arange(start: Any, end: Any, step: Any = 1, *, dtype: torch.dtype | None = None, **options: Any) -> Tensor:
     require_cpu("arange", options.get("device"))
-    of = dtype or (torch.int64 if all(isinstance(v, int) for v in (start, end, step)) else torch.get_default_dtype())
+    of = dtype or (torch.int64 if all(isinstance(v, (int, Expr)) for v in (start, end, step)) else torch.get_default_dtype())
     if of is torch.int64:  # whose bounds torch truncates before it counts
-        start, end, step = int(start), int(end), int(step)
-    whole = all(isinstance(v, int) for v in (start, end, step))
+        start, end, step = (v if isinstance(v, Expr) else int(v) for v in (start, end, step))
+    whole = all(isinstance(v, (int, Expr)) for v in (start, end, step))
     count = max(-((start - end) // step) if whole else math.ceil((end - start) / step), 0)
     computed = torch.int64 if not of.is_floating_point else torch.float64 if of is torch.float64 else torch.float32
     steps = cast(hnp.arange(count), computed)

@@ -330,3 +330,24 @@ def test_few_rows_of_a_large_turned_matrix(rows: int, terms: int) -> None:
     np.testing.assert_allclose(np.asarray(f(x, w)), x @ w.T, rtol=1e-3, atol=1e-3)
     kernels = f.lower(x, w).compile().as_text("kernels")
     assert "scratch" in kernels or "lanes i from 0 count 1024" in kernels
+
+
+@pytest.mark.parametrize("prologue", [lambda x: x, hnp.tanh], ids=["plain", "computed"])
+@pytest.mark.parametrize("transposed", [False, True])
+def test_symbolic_rows(prologue: Any, transposed: bool) -> None:
+    """One program has tiles for any number of rows, and kernels of smaller tiles for fewer. From 4 rows on the bits are those of static programs."""
+
+    def f(x: Any, w: Any) -> Any:
+        return hnp.maximum(hnp.matmul(prologue(x), hnp.matrix_transpose(w) if transposed else w), 0)
+
+    w = seeded(0).standard_normal((40, 70)).astype(np.float32)
+    w = w.T.copy() if transposed else w
+    with override(verify=True):
+        of_all, of_one = hg.jit(f, dynamic={0: 0}), hg.jit(f)
+        for n in (9, 2, 3, 33, 5, 4, 14, 100, 13, 1):
+            x = seeded(n).standard_normal((n, 40)).astype(np.float32)
+            found, expected = np.asarray(of_all(x, w)), np.asarray(of_one(x, w))
+            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+            assert n < 4 or np.array_equal(found, expected)
+    text = of_all.lower(np.ones((9, 40), np.float32), w).as_text("kernels")
+    assert "row = min" in text or text.count("parallel p") > 1

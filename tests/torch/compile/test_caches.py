@@ -53,7 +53,14 @@ def written_whole(writer: ProgramWriter) -> list[str]:
             givens = {(n.size, n.dtype) for n in plan.inputs}
             for n in step.writes():
                 begins = not any(n is m for s in plan.steps[: plan.steps.index(step)] for m in s.writes())
-                if not step.is_copy and begins and plan.buffer(n) in results and (n.size, n.dtype) in givens and n.size >= 512:  # type: ignore[operator]
+                if (
+                    not step.is_copy
+                    and begins
+                    and plan.buffer(n) in results
+                    and (n.size, n.dtype) in givens
+                    and isinstance(n.size, int)
+                    and n.size >= 512
+                ):
                     found.append(f"kernel over {list(n.shape)}")
     return found
 
