@@ -324,3 +324,13 @@ def test_symbolic_extents_are_taken_or_refused(name: str) -> None:
     for x in (np.ones((3, 5)), np.ones((4, 4)), np.ones(6), np.ones((3, 5), np.int64)):
         with contextlib.suppress(HologramError):
             hg.jit(lambda x: f(x, **options), dynamic=True).lower(x)
+
+
+def test_pieces_of_which_one_has_a_symbolic_size() -> None:
+    """Each piece is a box of its own, with nests for ranges of sizes."""
+    f = lambda c, x: hnp.concatenate([hnp.exp(c), x], 2) * 2  # noqa: E731
+    of_all, of_one = hg.jit(f, dynamic={0: 2}), hg.jit(f, dynamic=False)
+    x = np.ones((1, 2, 1, 4), np.float32)
+    for n in (9, 5, 40, 700):
+        c = np.random.default_rng(n).random((1, 2, n, 4), np.float32)
+        np.testing.assert_array_equal(of_all(c, x), of_one(c, x))
