@@ -8,14 +8,14 @@ the compiler, does not take symbols, the structure keeps programs by value.
 
 Floats and complex numbers never come here: they are arguments from the first call on (:func:`.structure.scalar_operand`), but for those that
 rewrite rules look for. So the bits of a result depend on the numbers, not on which came before: an integer is exact either way, and sums have one
-order. Only contraction may depend on a program's form. Graphs where it does keep programs by value (:mod:`.contraction`).
+order. Only rules that look at a number may make a difference. Graphs where they do keep programs by value (:mod:`.value_rules`).
 """
 
 from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,9 +30,9 @@ from hologram.support.lru_cache import Recent
 from hologram.trace.compiling import compile_once
 from hologram.trace.lazy_donation import MIN_DONATED_BYTES
 from hologram.trace.lazy_programs.cache import keep, programs
-from hologram.trace.lazy_programs.contraction import depends_on_form
 from hologram.trace.lazy_programs.recording import Recording
 from hologram.trace.lazy_programs.structure import Numbers, clear_memos, places, split, storage_of
+from hologram.trace.lazy_programs.value_rules import depends_on_values
 from hologram.trace.recorder import remember
 
 STRUCTURE_LIMIT = 1024
@@ -59,10 +59,10 @@ class Program:
     """A program in which some numbers are operands.
 
     ``fixed`` are the numbers that it has by value, ``equal`` pairs that must be equal; ``constants`` the numbers that are arguments, ``symbols`` the
-    numbers that symbols stand for, ``defined`` further numbers with the polynomials that they must equal.
+    numbers that symbols stand for, ``defined`` further numbers with the polynomials that they must equal. No one of ``extents`` may be 0 or 1.
     """
 
-    def __init__(self, numbers: Numbers, constants: list[int], groups: dict[str, list[int]], defined: dict[str, Int]) -> None:
+    def __init__(self, numbers: Numbers, constants: list[int], groups: dict[str, list[int]], defined: dict[str, Int], extents: Sequence[Int]) -> None:
         varying = {*constants, *(i for slots in groups.values() for i in slots)}
         self._fixed = _getter([i for i in range(len(numbers)) if i not in varying])
         self._values = self._fixed(numbers)
@@ -70,6 +70,7 @@ class Program:
         self._first, self._second = _getter([i for i, _ in twins]), _getter([j for _, j in twins])
         self._constants, self._symbols = constants, [(s, slots[0]) for s, slots in groups.items() if s not in defined]
         self._defined = [(groups[s][0], evaluator(e, [s for s, _ in self._symbols])) for s, e in defined.items()]
+        self._extents = evaluator(tuple(extents), [s for s, _ in self._symbols]) if extents else None
         self.token = object()  # its key among the programs that are kept
 
     def found(self, numbers: Numbers) -> Found | None:
@@ -82,6 +83,8 @@ class Program:
         for i, value in self._defined:
             if value(*sizes.values()) != numbers[i]:
                 return None
+        if self._extents is not None and min(self._extents(*sizes.values())) < 2:
+            return None
         executable = programs.get(self.token)
         return None if executable is None else Found(executable, [_constant(numbers[i]) for i in self._constants], sizes or None, self.token)
 
@@ -257,7 +260,7 @@ def _generalised(walk: Any, structure: Structure, key: Any, numbers: Numbers, be
     sizes = [i for i in differing if type(numbers[i]) is not tuple]
     if not differing or walk.device is not None or (sizes and (min(numbers[i] for i in sizes) < 2 or len(walk.order) > _MAX_NODES)):
         return None
-    if any(x.op is place for x in walk.order) or depends_on_form(walk.order, walk.roots, bool(sizes)):
+    if any(x.op is place for x in walk.order) or depends_on_values(walk.order):
         return None
     groups: dict[tuple[int, int], list[int]] = {}
     for i in sizes:
@@ -267,4 +270,4 @@ def _generalised(walk: Any, structure: Structure, key: Any, numbers: Numbers, be
     except (HologramError, TypeError):  # what the type rules do not take
         structure.by_value = structure.by_value or len(structure.seen) >= _REMEMBERED
         return None
-    return Generalised(Program(numbers, constants, made.slots, made.defined), made.graph, structure, key, numbers)
+    return Generalised(Program(numbers, constants, made.slots, made.defined, made.extents()), made.graph, structure, key, numbers)

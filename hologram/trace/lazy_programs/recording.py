@@ -8,7 +8,7 @@ from hologram.errors import HologramError
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import const, input_, leaf
 from hologram.ir.node import Builder, Node
-from hologram.ir.symbolic import Expr, Int, atoms, prod, size_operand, substitute, symbols_of
+from hologram.ir.symbolic import Expr, Int, atoms, bounds, prod, size_operand, substitute, symbols_of
 from hologram.ir.traversal import topological
 from hologram.primitives.movement import reshape
 from hologram.trace.lazy_programs.structure import places
@@ -38,6 +38,11 @@ class Recording:
             if graph is not None:
                 self.graph: Graph = graph
                 return
+
+    def extents(self) -> list[Int]:
+        """Extents that are made of symbols, each once: at sizes where one of them is 1, rules of static programs see another axis."""
+        found = dict.fromkeys(n for x in self.graph.nodes() for n in x.shape if isinstance(n, Expr) and str(n) not in self.symbols)
+        return [n for n in found if (bounds(n)[0] or 0) < 2]
 
     def _size(self, number: Int, slot: int) -> Int:
         name = self.symbol_of.get(slot)
