@@ -6,7 +6,7 @@ sizes are part of the key by value; those that change are operands of a further 
 
 A pending node below the roots is computed without being kept: it stays pending for whoever holds its Tensor. The second
 realisation that meets it keeps it, so nothing is computed more than twice, and a loop that reads one value in each turn does
-not pile up the turns before.
+not pile up the turns before. Of a product that a sum takes unrounded the factors are kept instead: the sum has the same bits each time.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from hologram.ir.aval import aval
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import const, input_, leaf
 from hologram.ir.node import Builder, Node
-from hologram.ir.op import MULTI_RESULT
+from hologram.ir.op import MULTI_RESULT, Op
 from hologram.ir.traversal import topological
 from hologram.primitives.markers import example, place
+from hologram.primitives.reductions import reduce_sum
+from hologram.primitives.scalar.elementwise import add, mul, neg, sub
 from hologram.settings import settings
 from hologram.support import forks
 from hologram.support.user_lines import located
@@ -43,6 +45,8 @@ from hologram.trace.recorder import Pending, levels_under_way, results_of, stora
 from hologram.trace.tensor import Tensor
 
 MAX_COPIED_BYTES = 1 << 20  # of a view not in C order that NumPy copies though a kernel may be faster
+
+_SUMS = frozenset((add, sub, neg, reduce_sum))  # and what they look through
 
 _NO_VALUE = "a value was read that stands for every example of a vmap: keep to hologram.numpy functions inside, such as hnp.where"
 
@@ -112,7 +116,7 @@ class _Walk:
                     total += 1
                     discover(x)
                 add(i)
-                if x.seen and x.inputs and x.op.kind not in ("movement", *MULTI_RESULT) and (not node.seen or op.kind == "movement"):
+                if x.seen and x.inputs and (not node.seen or op.kind == "movement" or (op is mul and node not in keep)) and _is_kept(x, op):
                     keep[x] = None
         roots = list(order[:asked])
         for x in keep:
@@ -139,6 +143,13 @@ class _Walk:
             if x not in made:
                 made[x] = build.like(x, tuple(made[i] for i in x.inputs))
         return Graph([made[x] for x in sources], [made[x] for x in self.roots])
+
+
+def _is_kept(x: Node, reader: Op) -> bool:
+    """Whether the value of ``x`` is worth memory: what moves another one is not, nor a product that a sum takes unrounded."""
+    if x.op.kind == "movement" or x.op.kind in MULTI_RESULT:
+        return False
+    return x.op is not mul or not (reader in _SUMS or reader.kind == "movement")
 
 
 def realise(*tensors: Tensor) -> None:
