@@ -34,7 +34,7 @@ from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.compiling import compile_once, run
 from hologram.trace.host_movement import HostMovement, Spent, is_run, is_view, value_of, view_of
-from hologram.trace.lazy_donation import donations
+from hologram.trace.lazy_donation import LOST, donations
 from hologram.trace.lazy_programs import numbers
 from hologram.trace.lazy_programs.cache import PROGRAM_LIMIT, keep
 from hologram.trace.lazy_programs.cache import programs as _programs
@@ -171,7 +171,7 @@ def realise(*tensors: Tensor) -> None:
             executable = found.executable
         donated = {} if executable is None or levels_under_way() else donations(executable, walk.order, walk.roots, walk.storages)
         if donated:  # while no other thread can meet a node whose old operand is gone
-            made = _settle(walk, run(executable, _inputs(walk, found), donated))
+            made = _settle(walk, _run_in_place(walk, executable, _inputs(walk, found), donated))
     if not donated:
         if executable is None:
             assert found is not None
@@ -182,6 +182,21 @@ def realise(*tensors: Tensor) -> None:
     for t in waiting:
         if not _adopt(t):
             t._storage = made[t._node]
+
+
+def _run_in_place(walk: _Walk, executable: Any, inputs: list[Any], donated: dict[int, int]) -> list[Any]:
+    """The results of a program that changes arguments in place. An interrupt may come when they have changed and the results are not yet noted: so
+    nothing reads them from here on, rather than changes them twice."""
+    leaves = [n for n in walk.order if n.op is leaf]
+    changing = [(leaves[d], leaves[d].attrs) for d in donated.values()]
+    for node, attrs in changing:
+        node.attrs = (LOST, *attrs[1:])
+    try:
+        return run(executable, inputs, donated)
+    except OutOfMemory:  # before anything has changed
+        for node, attrs in changing:
+            node.attrs = attrs
+        raise
 
 
 def _moved_by_numpy(walk: _Walk) -> Any:

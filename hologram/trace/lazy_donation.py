@@ -11,13 +11,30 @@ import sysconfig
 from collections.abc import Sequence
 from typing import Any
 
+from hologram.errors import DonatedBufferError
+from hologram.ir.aval import Aval
 from hologram.ir.leaves import leaf
 from hologram.ir.node import Node
+from hologram.support.user_lines import located
 from hologram.trace.recorder import Pending, storage_module
 
 MIN_DONATED_BYTES = 1 << 14  # a smaller array is copied sooner than its references are counted
 MAX_NODES = 64  # of a program whose references are counted
 _COUNTED = not sysconfig.get_config_var("Py_GIL_DISABLED")  # without the GIL counts are not exact
+
+
+class _Lost:
+    """Stands for a storage that a program was changing when an interrupt came."""
+
+    @property
+    def aval(self) -> Aval:
+        raise located(DonatedBufferError("this Tensor's value is lost: an update in place was interrupted; compute it anew"))
+
+    def __getattr__(self, name: str) -> Any:
+        return self.aval
+
+
+LOST = _Lost()
 
 
 def _references(of: Sequence[Any], i: int) -> int:

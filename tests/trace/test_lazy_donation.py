@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.errors import IndexOutOfRange, IntegerRangeError
-from hologram.trace import compiling
+from hologram.errors import DonatedBufferError, IndexOutOfRange, IntegerRangeError, OutOfMemory
+from hologram.trace import compiling, lazy
 
 N = 8192  # elements: more bytes than are copied sooner than counted
 
@@ -325,3 +325,40 @@ def test_every_version_keeps_its_values(program: list[tuple[str, int, int, int, 
         versions.step(*step)
     for x, a in versions.kept + versions.rows:
         np.testing.assert_array_equal(np.asarray(x), a)
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_interrupt_never_makes_an_update_twice(index: Any, when: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an interrupted update in place has left is refused, since nobody knows whether it has been made."""
+    x = realised(hnp.zeros(N))
+    hg.eval(x.at[index].add(1.0))  # compiled
+    x = x.at[index].add(1.0)
+    hg.eval(x)
+    run = lazy.run
+
+    def interrupted(executable: Any, inputs: Any, *rest: Any) -> Any:
+        if when == "after":
+            run(executable, inputs, *rest)
+        raise KeyboardInterrupt
+
+    x = x.at[index].add(1.0)
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(lazy, "run", interrupted)
+        hg.eval(x)
+    for read in (np.asarray, lambda x: hg.eval(x + 1), lambda x: float(x[3]), repr):
+        with pytest.raises(DonatedBufferError, match="interrupted"):
+            read(x)
+
+
+def test_an_update_without_memory_can_be_made_again(index: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = realised(hnp.zeros(N))
+    hg.eval(x.at[index].add(1.0))
+    x = x.at[index].add(1.0)
+
+    def fails(*_: Any) -> Any:
+        raise OutOfMemory("none is left")
+
+    with monkeypatch.context() as patched, pytest.raises(OutOfMemory):
+        patched.setattr(lazy, "run", fails)
+        hg.eval(x)
+    assert float(x[3]) == 1.0
