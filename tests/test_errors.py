@@ -91,7 +91,12 @@ CASES: list[tuple[str, Any, type[Exception], str]] = [
     ("argnums", lambda: hg.grad(hnp.sum, argnums="x")(A), errors.ArgumentError, "grad: argnums is an integer, not str"),
     ("static_argnums", lambda: hg.jit(lambda x: x, static_argnums="x"), errors.ArgumentError, "jit: static_argnums is an integer, not str"),
     ("donate_argnums", lambda: hg.jit(lambda x: x, donate_argnums=1.5), errors.ArgumentError, "jit: donate_argnums is an integer, not float"),
-    ("dynamic", lambda: hg.jit(lambda x: x, dynamic=3), errors.ArgumentError, "jit: dynamic is a bool or a dict from arguments to axes, not int"),
+    (
+        "dynamic",
+        lambda: hg.jit(lambda x: x, dynamic=3),
+        errors.ArgumentError,
+        "jit: dynamic is a bool, 'auto' or a dict from arguments to axes, not int",
+    ),
     ("dynamic axes", lambda: hg.jit(lambda x: x, dynamic={0: None}), errors.ArgumentError, "jit: dynamic: the axes of x are integers, not None"),
     ("function of hessian", lambda: hg.hessian(3), errors.ArgumentError, "^hessian takes a function, not int"),
     ("function of custom_vjp", lambda: hg.custom_vjp(3), errors.ArgumentError, "^custom_vjp takes a function, not int"),
