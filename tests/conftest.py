@@ -18,8 +18,8 @@ import pytest
 pytest.register_assert_rewrite("tests.support")  # before anything of it is imported
 
 from hologram.settings import override  # noqa: E402
-from tests.support import crashes  # noqa: E402
-from tests.support.sampling import not_sampled  # noqa: E402
+from tests.support.runner import crashes  # noqa: E402
+from tests.support.runner.sampling import not_sampled  # noqa: E402
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

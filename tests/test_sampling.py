@@ -8,7 +8,7 @@ import zlib
 import numpy as np
 import pytest
 
-from tests.support.sampling import covering
+from tests.support.runner.sampling import covering
 
 R = np.random.default_rng(0)
 

@@ -1,0 +1,1 @@
+"""How tests are chosen and their process is watched."""
