@@ -29,6 +29,7 @@ from hologram.primitives.reductions import GROUP, INTEGER_LANES, LANES, PAGE
 
 MAX_LANES = 128  # lanes
 MAX_BLOCK_STATEMENTS = 16  # of a loop whose iterations across a block that is transposed in registers are written one after the other
+MAX_UNROLLED_STATEMENTS = 64  # of a short loop of vectors, over all iterations, which LLVM may write one after the other
 KEPT_ROLLED = "!4"  # metadata of the module: vector loops have long bodies, of which copies would only take time to compile
 
 
@@ -523,7 +524,13 @@ class KernelWriter(MemoryWriter):
         if whole != 0:
             main = partial(self._vector_body, loop, monoids, width=width)
             state = f.counted(
-                start, main_stop, width, state, lambda i, c: main(i=i, mask=None, carried=c), at_least_once=bool(whole), may_unroll=_is_small(loop)
+                start,
+                main_stop,
+                width,
+                state,
+                lambda i, c: main(i=i, mask=None, carried=c),
+                at_least_once=bool(whole),
+                may_unroll=_is_small(loop, width),
             )
         if whole is not None and whole == loop.extent:
             return state
@@ -617,10 +624,11 @@ class KernelWriter(MemoryWriter):
         return out
 
 
-def _is_small(loop: Loop) -> bool:
-    """Whether a loop takes memory that may be in registers once it is unrolled."""
+def _is_small(loop: Loop, width: int) -> bool:
+    """Whether a loop of vectors is worth unrolling: it takes memory that may then be in registers, or is short altogether."""
     buffers = [s.buffer if isinstance(s, Store) else s.attrs[0] for s in loop.body if isinstance(s, Store) or (isinstance(s, Ins) and s.op == "load")]
-    return any(isinstance(b.size, int) and b.size * b.dtype.itemsize <= STACK_SLOT_BYTES for b in buffers)
+    is_short = isinstance(loop.extent, int) and loop.extent // width * len(loop.body) <= MAX_UNROLLED_STATEMENTS
+    return is_short or any(isinstance(b.size, int) and b.size * b.dtype.itemsize <= STACK_SLOT_BYTES for b in buffers)
 
 
 def _is_light(loop: Loop) -> bool:
