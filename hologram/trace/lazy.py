@@ -34,7 +34,7 @@ from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.compiling import compile_once, run
 from hologram.trace.host_movement import HostMovement, Spent, is_run, is_view, value_of, view_of
-from hologram.trace.lazy_donation import LOST, donations
+from hologram.trace.lazy_donation import LOST_ATTRS, donations
 from hologram.trace.lazy_programs import numbers
 from hologram.trace.lazy_programs.cache import PROGRAM_LIMIT, keep
 from hologram.trace.lazy_programs.cache import programs as _programs
@@ -187,10 +187,12 @@ def realise(*tensors: Tensor) -> None:
 def _run_in_place(walk: _Walk, executable: Any, inputs: list[Any], donated: dict[int, int]) -> list[Any]:
     """The results of a program that changes arguments in place. An interrupt may come when they have changed and the results are not yet noted: so
     nothing reads them from here on, rather than changes them twice."""
-    leaves = [n for n in walk.order if n.op is leaf]
-    changing = [(leaves[d], leaves[d].attrs) for d in donated.values()]
-    for node, attrs in changing:
-        node.attrs = (LOST, *attrs[1:])
+    storages = [walk.storages[d] for d in donated.values()]
+    changing: list[tuple[Any, Any]] = []
+    for node in walk.order:
+        if node.op is leaf and (attrs := node.attrs)[0] in storages:
+            changing.append((node, attrs))
+            node.attrs = LOST_ATTRS
     try:
         return run(executable, inputs, donated)
     except OutOfMemory:  # before anything has changed

@@ -34,7 +34,7 @@ class _Lost:
         return self.aval
 
 
-LOST = _Lost()
+LOST_ATTRS = (_Lost(),)  # of a leaf
 
 
 def _references(of: Sequence[Any], i: int) -> int:
