@@ -15,15 +15,16 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hologram.errors import HologramError
 from hologram.ir.graph import Graph
-from hologram.ir.symbolic import Int, evaluator
+from hologram.ir.symbolic import evaluator
 from hologram.primitives.markers import place
+from hologram.primitives.reductions import PAGE
 from hologram.settings import settings
 from hologram.support import debug
 from hologram.support.lru_cache import Recent
@@ -59,10 +60,12 @@ class Program:
     """A program in which some numbers are operands.
 
     ``fixed`` are the numbers that it has by value, ``equal`` pairs that must be equal; ``constants`` the numbers that are arguments, ``symbols`` the
-    numbers that symbols stand for, ``defined`` further numbers with the polynomials that they must equal. No one of ``extents`` may be 0 or 1.
+    numbers that symbols stand for, ``defined`` further numbers with the polynomials that they must equal.
+    Of what the symbols make no extent may be 0 or 1, and no sum of products may have a page of terms.
     """
 
-    def __init__(self, numbers: Numbers, constants: list[int], groups: dict[str, list[int]], defined: dict[str, Int], extents: Sequence[Int]) -> None:
+    def __init__(self, numbers: Numbers, constants: list[int], made: Recording) -> None:
+        groups, defined, extents, terms = made.slots, made.defined, made.extents(), made.terms()
         varying = {*constants, *(i for slots in groups.values() for i in slots)}
         self._fixed = _getter([i for i in range(len(numbers)) if i not in varying])
         self._values = self._fixed(numbers)
@@ -70,22 +73,29 @@ class Program:
         self._first, self._second = _getter([i for i, _ in twins]), _getter([j for _, j in twins])
         self._constants, self._symbols = constants, [(s, slots[0]) for s, slots in groups.items() if s not in defined]
         self._defined = [(groups[s][0], evaluator(e, [s for s, _ in self._symbols])) for s, e in defined.items()]
-        self._extents = evaluator(tuple(extents), [s for s, _ in self._symbols]) if extents else None
+        names = [s for s, _ in self._symbols]
+        self._extents, self._terms = (evaluator(tuple(of), names) if of else None for of in (extents, terms))
         self.token = object()  # its key among the programs that are kept
 
-    def found(self, numbers: Numbers) -> Found | None:
-        """The program for ``numbers``, if it takes them."""
+    def sizes(self, numbers: Numbers) -> dict[str, int] | None:
+        """The values of the symbols for ``numbers``; None where the program does not take them."""
         if self._fixed(numbers) != self._values or self._first(numbers) != self._second(numbers):
             return None
         sizes = {s: numbers[i] for s, i in self._symbols}
-        if sizes and min(sizes.values()) < 2:
+        values = sizes.values()
+        if sizes and min(values) < 2:
             return None
         for i, value in self._defined:
-            if value(*sizes.values()) != numbers[i]:
+            if value(*values) != numbers[i]:
                 return None
-        if self._extents is not None and min(self._extents(*sizes.values())) < 2:
+        if self._extents is not None and min(self._extents(*values)) < 2:
             return None
-        executable = programs.get(self.token)
+        return None if self._terms is not None and max(self._terms(*values)) >= PAGE else sizes
+
+    def found(self, numbers: Numbers) -> Found | None:
+        """The program for ``numbers``, if it takes them."""
+        sizes = self.sizes(numbers)
+        executable = None if sizes is None else programs.get(self.token)
         return None if executable is None else Found(executable, [_constant(numbers[i]) for i in self._constants], sizes or None, self.token)
 
 
@@ -270,4 +280,5 @@ def _generalised(walk: Any, structure: Structure, key: Any, numbers: Numbers, be
     except (HologramError, TypeError):  # what the type rules do not take
         structure.by_value = structure.by_value or len(structure.seen) >= _REMEMBERED
         return None
-    return Generalised(Program(numbers, constants, made.slots, made.defined, made.extents()), made.graph, structure, key, numbers)
+    program = Program(numbers, constants, made)
+    return None if program.sizes(numbers) is None else Generalised(program, made.graph, structure, key, numbers)

@@ -11,7 +11,9 @@ from hologram.ir.node import Builder, Node
 from hologram.ir.symbolic import Expr, Int, atoms, bounds, prod, size_operand, substitute, symbols_of
 from hologram.ir.traversal import topological
 from hologram.primitives.movement import reshape
+from hologram.primitives.reductions import reduce_sum
 from hologram.trace.lazy_programs.structure import places
+from hologram.trace.lazy_programs.value_rules import moved
 
 _SYMBOLIC_KINDS = frozenset(("leaf", "elementwise", "movement", "reduce", "scan", "gather", "mark"))
 
@@ -43,6 +45,12 @@ class Recording:
         """Extents that are made of symbols, each once: at sizes where one of them is 1, rules of static programs see another axis."""
         found = dict.fromkeys(n for x in self.graph.nodes() for n in x.shape if isinstance(n, Expr) and str(n) not in self.symbols)
         return [n for n in found if (bounds(n)[0] or 0) < 2]
+
+    def terms(self) -> list[Int]:
+        """How many products sums add up, where that is symbolic: of a page and more, programs by value have orders of their own."""
+        sums = [x for x in self.graph.nodes() if x.op is reduce_sum and x.dtype.kind in "fc"]
+        found = [prod([x.inputs[0].shape[a] for a in x.attrs[0]]) for x in sums if moved(x.inputs[0]).op.kind == "elementwise"]
+        return [n for n in dict.fromkeys(found) if isinstance(n, Expr)]
 
     def _size(self, number: Int, slot: int) -> Int:
         name = self.symbol_of.get(slot)

@@ -24,11 +24,11 @@ def _depends(x: Node) -> bool:
     if x.dtype.kind not in "fc":
         return False
     if x.op.name == "cast":
-        return _moved(x.inputs[0]).op is const  # for whose value a rule may look
+        return moved(x.inputs[0]).op is const  # for whose value a rule may look
     return x.op.name in _SUMS and any(_is_chosen_product(i, False) for i in x.inputs)
 
 
-def _moved(x: Node) -> Node:
+def moved(x: Node) -> Node:
     """What is moved to give ``x``."""
     while x.inputs and x.op.kind in ("movement", "mark"):
         x = x.inputs[0]
@@ -37,7 +37,7 @@ def _moved(x: Node) -> Node:
 
 def _is_chosen_product(x: Node, chosen: bool) -> bool:
     """Whether a value may be a product behind a choice: rules make products of powers, quotients and more."""
-    x = _moved(x)
+    x = moved(x)
     if x.op.name not in _SEEN_THROUGH:
         return chosen and x.op.kind == "elementwise"
     is_choice = x.op.name == "select"

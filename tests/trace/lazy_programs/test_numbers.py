@@ -285,3 +285,25 @@ def test_threads_share_programs(compilations: list[Any]) -> None:
     for t in threads:
         t.join()
     assert not wrong and len(compilations) <= 24
+
+
+LONG = np.random.default_rng(0).standard_normal((4, 9001)).astype(np.float32)
+SUMS: dict[str, Callable[[Any], Any]] = {
+    "dot": lambda x: (x[0] * x[1]).sum(),
+    "matrix product": lambda x: x @ x.T,
+    "norm": lambda x: hnp.linalg.norm(x, axis=1),
+    "softmax": lambda x: hg.nn.softmax(x, axis=1),
+    "layer norm": lambda x: (x - x.mean(1, keepdims=True)) / hnp.sqrt(x.var(1, keepdims=True) + 1e-5) * 1.1 + 0.2,
+    "neighbours": lambda x: x[:, 1:] * x[:, :-1] + x[:, 1:],
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_of_products_have_the_bits_of_programs_by_value(name: str) -> None:
+    """At sizes around a page, from which orders differ, and where an extent comes to 1."""
+    lengths = (5, 17, 2, 700, 3071, 3072, 3073, 6145, 9001)
+    lazy.clear()
+    found = [np.asarray(SUMS[name](hg.tensor(LONG[:, :n]))) for n in lengths]
+    for n, bits in zip(lengths, found, strict=True):
+        lazy.clear()
+        np.testing.assert_array_equal(bits, np.asarray(SUMS[name](hg.tensor(LONG[:, :n]))))
