@@ -123,3 +123,8 @@ class RewriteError(HologramError, RuntimeError):
 
 class CacheWarning(UserWarning):
     """An entry of the disk cache was refused, and why."""
+
+
+def is_defect(e: Exception) -> bool:
+    """Whether an exception tells of a defect of the compiler, not of something that it refuses."""
+    return isinstance(e, (CompileError, RewriteError))

@@ -12,7 +12,8 @@ from functorch.compile import min_cut_rematerialization_partition
 from torch import fx
 from torch._dynamo.backends.common import aot_autograd
 
-from hologram.errors import ArgumentError
+from hologram.errors import ArgumentError, is_defect
+from hologram.settings import settings
 from hologram.support.lru_cache import Recent
 from hologram.support.precision import PRECISIONS
 from hologram_torch.compile.decompositions import decompositions
@@ -132,6 +133,8 @@ def _tried(unit: Unit, compiled: Callable[[], Call]) -> Call | None:
     try:
         return compiled()
     except Exception as e:  # noqa: BLE001  of those parts each raises what it does
+        if settings.verify and (is_defect(e) or isinstance(e, AssertionError)):
+            raise
         log.info("torch.compile: a %s graph has a program for each set of sizes: %s: %s", unit.stage, type(e).__name__, e)
         return None
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from hologram.backends.native.tracing import tracing
-from hologram.errors import DeviceError
+from hologram.errors import DeviceError, is_defect
 from hologram.ir.devices import AUTO, CPU, resolve
 from hologram.settings import settings
 from hologram.support.lru_cache import Recent
@@ -151,6 +151,8 @@ class Jitted:
         try:
             found = self._found(symbolic, place)
         except Exception as e:
+            if settings.verify and is_defect(e):
+                raise
             reason = str(e).partition("\n")[0]
         else:
             return (symbolic, found) if holds(found.assumptions, symbolic) else None

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hologram.errors import HologramError
+from hologram.errors import HologramError, is_defect
 from hologram.ir.graph import Graph
 from hologram.ir.symbolic import evaluator
 from hologram.primitives.markers import place
@@ -181,6 +181,8 @@ class Generalised(NamedTuple):
         try:
             executable = compile_once(("lazy numbers", self.key, self.numbers), lambda: self.graph, device=device)
         except Exception as e:  # of whatever kind: the program by value serves, and tells what is wrong with the expression
+            if settings.verify and (is_defect(e) or not isinstance(e, HologramError)):
+                raise
             why = f"{type(e).__name__}: {e}"
             debug.tell(debug.GRAPHS, "no program for all numbers", lambda: why)
             self.structure.by_value = True

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import hologram as hg
 import hologram.numpy as hnp
+from hologram.errors import CompileError, UnsupportedError
 from hologram.settings import override
 from hologram.trace import compiling, lazy
 from hologram.trace.lazy_programs import cache, numbers
@@ -243,7 +244,7 @@ def test_what_the_compiler_refuses_keeps_programs_by_value(monkeypatch: pytest.M
 
     def refuses(graph: Any, *args: Any, **options: Any) -> Any:
         if graph.symbols():
-            raise TypeError("no symbols")
+            raise UnsupportedError("no symbols")
         return compile_graph(graph, *args, **options)
 
     monkeypatch.setattr(compiling, "compile_graph", refuses)
@@ -307,3 +308,24 @@ def test_sums_of_products_have_the_bits_of_programs_by_value(name: str) -> None:
     for n, bits in zip(lengths, found, strict=True):
         lazy.clear()
         np.testing.assert_array_equal(bits, np.asarray(SUMS[name](hg.tensor(LONG[:, :n]))))
+
+
+def test_a_defect_of_the_compiler_is_not_hidden_where_it_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elsewhere the program by value serves."""
+    real = compiling.compile_graph
+
+    def fails(graph: Any, *args: Any, **options: Any) -> Any:
+        if graph.symbols():
+            raise CompileError("a defect")
+        return real(graph, *args, **options)
+
+    monkeypatch.setattr(compiling, "compile_graph", fails)
+    for verify in (True, False):
+        lazy.clear()
+        with override(verify=verify):
+            assert np.asarray(hnp.zeros(5) + 2).shape == (5,)
+            if verify:
+                with pytest.raises(CompileError, match="a defect"):
+                    np.asarray(hnp.zeros(7) + 2)
+            else:
+                assert np.asarray(hnp.zeros(7) + 2).shape == (7,)
