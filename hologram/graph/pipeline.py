@@ -50,6 +50,7 @@ from hologram.graph.pass_manager import Context, Pass, Repeat, run_passes
 from hologram.graph.rewrite.engine import rewrite_bottom_up, rewrite_top_down
 from hologram.graph.rewrite.rules import SIMPLIFY, SINK
 from hologram.graph.schedule.tiles import CpuTileConfig, GpuTileConfig, TileConfig
+from hologram.graph.shared_divisors import share_divisors
 from hologram.graph.verify_graph import verify_graph
 from hologram.ir.graph import Graph
 from hologram.ir.symbolic import symbols_of
@@ -173,6 +174,10 @@ def _multiply_add(graph: Graph, context: Context) -> Graph:
     return fuse_products(graph)
 
 
+def _shared_divisors(graph: Graph, context: Context) -> Graph:
+    return share_divisors(graph)
+
+
 def _is_inexact(context: Context) -> bool:
     return not context.exact
 
@@ -192,6 +197,7 @@ LEGALIZE = (
     Pass("block_regions", partial(_block, 0), _verify, when=_reorders),  # what is not one kernel
     Pass("legalize", _legalize, _verify, required=True),
     Pass("multiply_add", _multiply_add, _verify, when=_is_inexact),
+    Pass("shared_divisors", _shared_divisors, _verify, when=_is_inexact),
     Pass("loop_bodies", _loop_bodies, _verify, required=True),
 )
 
