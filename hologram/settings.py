@@ -36,6 +36,7 @@ class Settings:
     disabled_passes: tuple[str, ...] = ()  # HOLOGRAM_DISABLE_PASSES, comma-separated names
     target: str = ""  # HOLOGRAM_TARGET: cpu name or features in place of the host's
     explain_misses: bool = False  # HOLOGRAM_EXPLAIN_MISSES: say why a jitted function compiled again
+    op_by_op: bool = True  # HOLOGRAM_OP_BY_OP: small lazy expressions of a new structure run without being compiled
     program_limit: int = 256 * 2**20  # HOLOGRAM_PROGRAM_LIMIT, bytes of the programs of lazy expressions that are kept
     memory_limit: int = 0  # HOLOGRAM_MEMORY_LIMIT, bytes that results may hold; 0: no limit
     hold_limit: int = 2**30  # HOLOGRAM_HOLD_LIMIT, bytes that a program may hold of what it computes once from constants; 0: nothing is held

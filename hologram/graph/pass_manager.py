@@ -66,7 +66,7 @@ class Pass:
     """``run(value, context)`` gives the new value, or the old object itself where nothing changed.
 
     ``verify(value, when)`` raises CompileError for a malformed result. A ``required`` pass also runs where it is disabled. ``when`` says for which
-    targets and precisions the pass runs at all.
+    targets and precisions the pass runs at all, ``kind`` of which ops there must be some in a graph.
     """
 
     name: str
@@ -74,6 +74,7 @@ class Pass:
     verify: Callable[[Any, str], None] | None = None
     required: bool = False
     when: Callable[[Context], bool] = _always
+    kind: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ def _repeat(value: Any, p: Repeat, context: Context) -> Any:
 
 
 def _run(value: Any, p: Pass, context: Context) -> Any:
-    if not p.when(context) or (p.name in settings.disabled_passes and not p.required):
+    if (p.kind is not None and p.kind not in value.kinds()) or not p.when(context) or (p.name in settings.disabled_passes and not p.required):
         return value
     fired: Counter[str] = Counter()
     context.count = fired
@@ -118,7 +119,8 @@ def _run(value: Any, p: Pass, context: Context) -> Any:
     except RewriteError as e:
         raise RewriteError(f"in the pass {p.name}, {e}") from e
     context.seconds[p.name] = context.seconds.get(p.name, 0.0) + time.perf_counter() - start
-    context.fired.setdefault(p.name, Counter()).update(fired)
+    if fired:
+        context.fired.setdefault(p.name, Counter()).update(fired)
     if out is not value:
         _changed(p, out, fired)
     if context.observer is not None:

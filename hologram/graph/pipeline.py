@@ -110,11 +110,11 @@ def _sink(graph: Graph, context: Context) -> Graph:
 ARGUMENTS = Pass("arguments", _arguments, _verify)
 COMPLEXES = Pass("complexes", _complexes, _verify, required=True)
 SIMPLIFICATION = Pass("simplify", _simplify, _verify)
-VIEW_UPDATES = Pass("view_updates", _view_updates, _verify)
-CONSTANT_WINDOWS = Pass("constant_windows", _constant_windows, _verify)
-BODIES = Pass("bodies", _bodies, _verify)
-LOOP_RANGES = Pass("loop_ranges", _loop_ranges, _verify)
-LOOP_LAYOUT = Pass("loop_layout", _loop_layout, _verify)
+VIEW_UPDATES = Pass("view_updates", _view_updates, _verify, kind="scatter")
+CONSTANT_WINDOWS = Pass("constant_windows", _constant_windows, _verify, kind="scatter")
+BODIES = Pass("bodies", _bodies, _verify, kind="control")
+LOOP_RANGES = Pass("loop_ranges", _loop_ranges, _verify, kind="control")
+LOOP_LAYOUT = Pass("loop_layout", _loop_layout, _verify, kind="control")
 SINKING = Pass("sink", _sink, _verify)
 
 CANONICAL: tuple[Pass | Repeat, ...] = (
@@ -190,15 +190,15 @@ def _loop_bodies(graph: Graph, context: Context) -> Graph:
 
 
 LEGALIZE = (
-    Pass("replace_elements", _replace_elements, _verify, when=_keeps_registers),
-    Pass("reduce_in_tiles", _reduce_in_tiles, _verify, when=_has_matrix_units),
-    Pass("block_inner", partial(_block, 1), _verify, when=_reorders),  # what attention leaves to derivatives
-    Pass("join_attention", _join_attention, _verify, when=_reorders),
-    Pass("block_regions", partial(_block, 0), _verify, when=_reorders),  # what is not one kernel
+    Pass("replace_elements", _replace_elements, _verify, when=_keeps_registers, kind="control"),
+    Pass("reduce_in_tiles", _reduce_in_tiles, _verify, when=_has_matrix_units, kind="reduce"),
+    Pass("block_inner", partial(_block, 1), _verify, when=_reorders, kind="reduce"),  # what attention leaves to derivatives
+    Pass("join_attention", _join_attention, _verify, when=_reorders, kind="reduce"),
+    Pass("block_regions", partial(_block, 0), _verify, when=_reorders, kind="reduce"),  # what is not one kernel
     Pass("legalize", _legalize, _verify, required=True),
     Pass("multiply_add", _multiply_add, _verify, when=_is_inexact),
     Pass("shared_divisors", _shared_divisors, _verify, when=_is_inexact),
-    Pass("loop_bodies", _loop_bodies, _verify, required=True),
+    Pass("loop_bodies", _loop_bodies, _verify, required=True, kind="control"),
 )
 
 # --- scheduling: from a legalized graph to the plan -------------------------------------------------------------------

@@ -29,7 +29,7 @@ def share_divisors(graph: Graph) -> Graph:
     for node in nodes:
         varies.note(node)
         inputs = tuple([made[x] for x in node.inputs])
-        made[node] = _by_reciprocal(b, node, inputs) if _is_shared(node, varies) else b(node.op, inputs, node.attrs)
+        made[node] = _by_reciprocal(b, node, inputs) if _is_shared(node, varies) else b.with_inputs(node, inputs)
     return graph.mapped(made)
 
 

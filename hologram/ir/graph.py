@@ -22,13 +22,23 @@ class Graph:
         self.lines = lines if lines is not None else {}
         self._ends: tuple[Node, ...] | None = None  # of which the order is known
         self._nodes: list[Node] = []
+        self._kinds: frozenset[str] = frozenset()
 
     def nodes(self) -> list[Node]:
         """Inputs first (used or not), then everything the outputs need, in topological order."""
+        self._update()
+        return list(self._nodes)
+
+    def kinds(self) -> frozenset[str]:
+        """The kinds of the nodes' ops."""
+        self._update()
+        return self._kinds
+
+    def _update(self) -> None:
         ends = (*self.inputs, *self.outputs)
         if ends != self._ends:
             self._ends, self._nodes = ends, topological(ends)
-        return list(self._nodes)
+            self._kinds = frozenset([n.op.kind for n in self._nodes])
 
     def mapped(self, image: Mapping[Node, Node], inputs: Sequence[Node] | None = None) -> Graph:
         """The graph of the images of its inputs (or of other ``inputs``) and outputs. Users' lines go along, the first where nodes share an image."""

@@ -85,6 +85,15 @@ def compile_graph(graph: Graph, precision: str = "standard", device: str | None 
         raise located(e) from None
 
 
+def op_by_op(graph: Graph, max_ns: float) -> Any:
+    """The program of a graph of static shapes that runs one op at a time, on the CPU; None where an op has no kernel for all sizes, or a run takes
+    longer than ``max_ns``. Raises as :func:`compile_graph`."""
+    with _importing:
+        from hologram.backends.op_by_op.program import op_by_op as found
+
+    return found(graph, max_ns)
+
+
 def run(executable: Executable, storages: list[Any], donated: Mapping[int, int] | None = None, sizes: Mapping[str, int] | None = None) -> list[Any]:
     """The results of one run; ``donated`` says of results whose storage they take (:mod:`hologram.trace.lazy_donation`), ``sizes`` are the values of
     all symbols of a program for the CPU. Raises OutOfMemory, with the user's line, where results cannot be had, and DeviceError for a device that

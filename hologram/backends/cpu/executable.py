@@ -113,6 +113,14 @@ class Executable(BaseExecutable):
         inputs = len(self.traced.inputs)
         return addresses.bind(self.address, inputs, len(computed), self.constants, symbols, arena, self.long, self.parallel, keep=self)
 
+    def for_all_sizes(self) -> Callable[..., None] | None:
+        """A function as :meth:`bound` gives, which takes the values of the symbols, in the order of their names, behind the addresses; None where a
+        program has intermediates, whose places depend on sizes. It does not give up the GIL."""
+        plan = self.execution_plan
+        if list(plan.symbol_slots) != list(plan.symbols) or list(plan.symbols) != self.traced.symbols():
+            return None
+        return self._bind(False, 0)
+
     def at_shapes(self, shapes: Sequence[tuple[int, ...]]) -> tuple[list[Aval], list[int], int]:
         """Result types, integers and arena of a call with inputs of these shapes, for a program whose extents are symbolic."""
         return self.at_sizes(bind_symbols(self.execution_plan.inputs, list(shapes)))

@@ -65,7 +65,7 @@ def _legalize_node(b: Builder, node: Node, inputs: tuple[Node, ...], varies: Var
         return legalize_scatter(b, node, inputs, long, varies is None)
     if node.op.kind == "sort":
         return legalize_sort(b, node, inputs[0], long)
-    return in_pages(b, node, inputs) or b(node.op, inputs, node.attrs)
+    return in_pages(b, node, inputs) or b.with_inputs(node, inputs)
 
 
 def _without_ones(b: Builder, x: Node, rank: int, varies: Variation) -> Node:

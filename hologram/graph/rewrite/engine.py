@@ -27,8 +27,14 @@ def rewrite_bottom_up(graph: Graph, rules: RuleSet, precision: str, fired: Count
     nodes = graph.nodes()
     b = Rewriter(rules.index(precision), fired, _fuel(nodes))
     normal: dict[Node, Node] = {}
+    lines = graph.lines
     for node in nodes:
-        _normalise(node, graph.lines.get(node), normal, b)
+        line = lines.get(node)
+        here = b.intern(node, tuple([normal[i] for i in node.inputs]))
+        if here not in normal and b.candidates(here):
+            _normalise(node, line, normal, b)
+        else:
+            _settle(node, here, line, normal, b)
     return _result(graph, normal, b.lines)
 
 
@@ -55,10 +61,7 @@ def _normalise(root: Node, line: Any, normal: dict[Node, Node], b: Rewriter) -> 
             elif target[0] not in normal:
                 _refuse_circle([here], pending)
             if target is None:
-                normal[here] = here
-                b.rank_node(here)
-                if line is not None:
-                    b.lines.setdefault(here, line)
+                _settle(here, here, line, normal, b)
             elif target[0] in normal:
                 pending.pop(here, None)
                 normal[here] = normal[target[0]]
@@ -69,6 +72,16 @@ def _normalise(root: Node, line: Any, normal: dict[Node, Node], b: Rewriter) -> 
                 continue
         normal[node] = normal[here]
         stack.pop()
+
+
+def _settle(node: Node, here: Node, line: Any, normal: dict[Node, Node], b: Rewriter) -> None:
+    """Notes that ``node`` is ``here`` in normal form, where no rule fires."""
+    if here not in normal:
+        normal[here] = here
+        b.rank_node(here)
+        if line is not None:
+            b.lines.setdefault(here, line)
+    normal[node] = normal[here]
 
 
 def _refuse_circle(nodes: list[Node], pending: dict[Node, tuple[Node, str]]) -> None:

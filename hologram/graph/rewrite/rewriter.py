@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -103,13 +104,17 @@ class Rewriter(Builder):
         Built from integers and CRCs alone, so that no process's hash seed plays a part. A leaf's storage has no stable name: leaves of
         one shape and type rank alike.
         """
-        name, attrs = node.op.name, node.attrs
+        name, attrs, rank = node.op.name, node.attrs, self.rank
         if name == "input":
-            self.rank[node] = attrs[0]
+            rank[node] = attrs[0]
         elif name == "const":
-            self.rank[node] = (1 << 65) + zlib.crc32(repr(attrs).encode())
+            rank[node] = (1 << 65) + _checksum(repr(attrs))
         else:
             text = repr(attrs[1:] if name == "leaf" else attrs) if attrs else ""
-            rank = self.rank
-            structure = hash((zlib.crc32(name.encode()), zlib.crc32(text.encode()), *[rank[i] for i in node.inputs]))
+            structure = hash((_checksum(name), _checksum(text), *[rank[i] for i in node.inputs]))
             rank[node] = (1 << 64) + structure  # a hash lies within 63 bits and a sign
+
+
+@functools.lru_cache(maxsize=4096)
+def _checksum(text: str) -> int:
+    return zlib.crc32(text.encode())

@@ -31,6 +31,7 @@ from hologram.support.lru_cache import Recent
 from hologram.trace.compiling import compile_once
 from hologram.trace.lazy_donation import MIN_DONATED_BYTES
 from hologram.trace.lazy_programs.cache import keep, programs
+from hologram.trace.lazy_programs.immediate import BUDGET, compile_ns, is_small
 from hologram.trace.lazy_programs.recording import Recording
 from hologram.trace.lazy_programs.structure import Numbers, clear_memos, places, split, storage_of
 from hologram.trace.lazy_programs.value_rules import depends_on_values
@@ -123,12 +124,13 @@ def _constant(attrs: tuple[str, bytes]) -> Any:
 class Structure:
     """What is known of the graphs of one structure."""
 
-    __slots__ = ("programs", "seen", "by_value", "frequent")
+    __slots__ = ("programs", "seen", "by_value", "frequent", "left")
 
-    def __init__(self) -> None:
+    def __init__(self, left: float) -> None:
+        self.left = left  # nanoseconds that it may run op by op until it is compiled
         self.frequent = 0  # how many sets have got programs by value for their uses
         self.programs: list[Program] = []
-        self.seen: list[Numbers] = []  # the latest sets that have programs by value
+        self.seen: list[Numbers] = []  # the latest sets that have programs by value, or ran op by op
         self.by_value = False  # whether it stays at them
 
     def find(self, numbers: Numbers) -> Found | None:
@@ -138,6 +140,11 @@ class Structure:
                 return found
         self.programs = [p for p in self.programs if programs.get(p.token) is not None]
         return None
+
+    def note(self, numbers: Numbers) -> None:
+        """Remembers numbers that have no program with operands."""
+        self.seen.append(numbers)
+        del self.seen[:-_REMEMBERED]
 
     def nearest(self, numbers: Numbers) -> Numbers | None:
         """Of the sets before, the one that differs least."""
@@ -194,8 +201,9 @@ class Generalised(NamedTuple):
         return self.program.found(self.numbers)
 
 
-def look_up(walk: Any) -> Found | Generalised | None:
-    """The program with operands for a walk whose key has none by value, or what to compile as one; None where it is to be compiled by value."""
+def look_up(walk: Any) -> Found | Generalised | Structure | None:
+    """The program with operands for a walk whose key has none by value, or what to compile as one; the structure of a walk that may run op by op;
+    None where it is to be compiled by value."""
     known = _known.get(walk.key)
     if known is not None:
         executable = programs.get(known.token)
@@ -207,13 +215,18 @@ def look_up(walk: Any) -> Found | Generalised | None:
     key, numbers = split(walk.key)
     structure: Structure | None = structures.get(key)
     if structure is None:
-        structures.put(key, structure := Structure())
+        structures.put(key, structure := Structure(BUDGET * compile_ns(walk.order)))
     found = structure.find(numbers)
     if found is not None:
         if len(_known) >= _KNOWN_LIMIT:
             _known.clear()
         _known[walk.key] = Known(found, structure, _FREQUENT_LARGE_USES if found.sizes and _is_large(walk) else _FREQUENT_USES)
         return found
+    if structure.left > 0 and is_small(walk):
+        structure.note(numbers)
+        if settings.explain_misses:
+            print(f"{_name(walk)}: runs op by op, because it is small and has hardly run so far", file=sys.stderr)
+        return structure
     return _to_compile(walk, structure, key, numbers)
 
 
@@ -225,8 +238,7 @@ def _to_compile(walk: Any, structure: Structure, key: Any, numbers: Numbers) -> 
         made = _generalised(walk, structure, key, numbers, before)
     _tell(walk, numbers, before, made)
     if made is None:
-        structure.seen.append(numbers)
-        del structure.seen[:-_REMEMBERED]
+        structure.note(numbers)
     return made
 
 
@@ -250,7 +262,7 @@ def _tell(walk: Any, numbers: Numbers, before: Numbers | None, made: Generalised
 
 def explanation(walk: Any, numbers: Numbers, before: Numbers | None, operands: bool) -> str:
     """One line for each number that differs from those ``before``."""
-    name = f"lazy expression of {len(walk.order)} nodes, {walk.roots[0].op.name}"
+    name = _name(walk)
     if before is None:
         return f"{name}: compiled, because its structure is new"
     names = [n for _, of in places(walk.order) for n in of]
@@ -259,6 +271,10 @@ def explanation(walk: Any, numbers: Numbers, before: Numbers | None, operands: b
         return f"{name}: compiled again for the same numbers: the code had been evicted"
     end = "  from now on these are operands" if operands else "  it is compiled by value"
     return "\n".join([f"{name}: compiled again, because", *dict.fromkeys(changed), end])
+
+
+def _name(walk: Any) -> str:
+    return f"lazy expression of {len(walk.order)} nodes, {walk.roots[0].op.name}"
 
 
 def _shown(number: Any) -> Any:

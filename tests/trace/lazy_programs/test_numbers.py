@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,12 @@ from hologram.trace.lazy_programs import cache, numbers
 
 X = np.linspace(0.5, 1.5, 300, dtype=np.float32)
 INTEGERS = np.arange(-40, 60)
+
+
+@pytest.fixture(autouse=True)
+def compiled_at_once() -> Iterator[None]:
+    with override(op_by_op=False):
+        yield
 
 
 @pytest.fixture
