@@ -107,15 +107,15 @@ def refuse(key: str, reason: str) -> None:
 
 
 def fits(value: Any, form: Any) -> bool:
-    """Whether a value of JSON has a form: a type; a list of one form, for any number of such values; a tuple of forms, for as many values in turn; or
-    a dict of forms, for an object that has these keys and may have more."""
+    """Whether a value of JSON has a form: a type, of which ``object`` is any; a list of one form, for any number of such values; a tuple of forms,
+    for as many values in turn; or a dict of forms, for an object that has these keys and may have more."""
     if isinstance(form, list):
         return type(value) is list and all(fits(x, form[0]) for x in value)
     if isinstance(form, tuple):
         return type(value) is list and len(value) == len(form) and all(map(fits, value, form))
     if isinstance(form, dict):
         return type(value) is dict and all(name in value and fits(value[name], f) for name, f in form.items())
-    return type(value) is form
+    return form is object or type(value) is form
 
 
 def store(key: str, data: bytes, meta: dict[str, Any] | None = None) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from hologram.ir.leaves import input_
 from hologram.ir.node import Builder, Node, const_value
-from hologram.ir.symbolic import symbols_of
+from hologram.ir.symbolic import Atom, variables_of
 from hologram.ir.traversal import topological
 
 
@@ -50,7 +50,11 @@ class Graph:
 
     def symbols(self) -> list[str]:
         """The names of the symbols that shapes and attributes depend on, in order. Shapes of inputs bind some; a call gives the others."""
-        return sorted(set().union(*[symbols_of(n.shape) | symbols_of(n.attrs) for n in self.nodes()]))
+        return sorted({a.name for a in self.variables()})
+
+    def variables(self) -> set[Atom]:
+        """The symbols themselves, with their bounds, of which :func:`text` says nothing."""
+        return set().union(*[variables_of(n.shape) | variables_of(n.attrs) for n in self.nodes()])
 
     def __str__(self) -> str:
         return text(self)

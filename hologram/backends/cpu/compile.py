@@ -19,6 +19,7 @@ from hologram.backends.native.processors import usable_processors
 from hologram.errors import CompileError
 from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.lower.control_step import ControlStep
+from hologram.ir.symbolic_json import encode
 from hologram.support import debug
 from hologram.support.cached_property import cached_property
 
@@ -30,7 +31,7 @@ TEAM_NS = 15_000.0
 
 _FACTS = {
     "outputs": [(str, int)],
-    "computed": [(str, [int])],
+    "computed": [(str, list)],
     "arena": int,
     "long": bool,
     "brief": bool,
@@ -61,7 +62,7 @@ class CompiledModule:
         s, routines = self.execution_plan, routines_of(self.llvm)
         return {
             "outputs": [(o.kind, o.index) for o in s.outputs],
-            "computed": [(n.dtype.name, list(s.result_shape(n))) for n in s.computed] if s.static else [],
+            "computed": [(n.dtype.name, list(map(encode, s.result_shape(n)))) for n in s.computed],
             "arena": s.allocate({}).arena_bytes if s.static else 0,
             "long": is_long(s.cost),
             "brief": not is_long(s.donated_cost),

@@ -7,11 +7,13 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.backends.base import BaseExecutable, tell_program
+from hologram.backends.cpu import metadata
 from hologram.backends.cpu.compile import Source, is_long
 from hologram.backends.llvm.toolchain import target
 from hologram.backends.native import addresses, calls, storage
 from hologram.graph.compilation import Compilation
 from hologram.graph.execution_plan import bind_symbols
+from hologram.graph.memory.call_sizes import CallSizes
 from hologram.graph.memory.growing import GrowingArena
 from hologram.ir.aval import Aval, aval
 from hologram.settings import settings
@@ -46,21 +48,25 @@ class Executable(BaseExecutable):
     ) -> None:
         super().__init__(compilation)
         self.target, self.checked, self.constants, self._code, self._folded, self._source = machine, checked, constants, code, folded, source
-        self.dynamic = bool(self.traced.symbols())
+        self.sizes = metadata.call_sizes(known, self.traced)
+        self.dynamic = self.sizes is not None
         self.outputs: list[tuple[str, int]] = [(kind, index) for kind, index in known["outputs"]]
         self.arena_bytes: int = known["arena"]
         self.long: bool = known["long"]
         self.brief: bool = known["brief"]
         self.parallel: int = known["parallel"]
         self.donors: list[list[int]] = known["donors"]
-        self.computed: list[Aval] | None = None if self.dynamic else [aval(dtypes.of(d), tuple(s)) for d, s in known["computed"]]
+        self._dtypes = [dtypes.of(d) for d, _ in known["computed"]]
+        self.computed: list[Aval] | None = (
+            None if self.dynamic else [aval(d, tuple(s)) for d, (_, s) in zip(self._dtypes, known["computed"], strict=True)]
+        )
         self.address: int = code.address("graph")
         if self.brief and self.computed is not None:
             self.reusable = [(i, of, d) for i, (of, d) in enumerate(zip(self.computed, self.donors, strict=True)) if d]
         self._all_computed = self.outputs == [("computed", i) for i in range(len(self.outputs))] and len(self.outputs) == len(self.donors)
         self._calls: dict[tuple[bool, int], Callable[..., None]] = {}  # by whether they are long, and the arena
         self._arena: GrowingArena | None = None
-        self._sizes: dict[tuple[int, ...], tuple[list[Aval], list[int], int]] = {}
+        self._known: dict[tuple[int, ...], tuple[list[Aval], list[int], int]] = {}  # what calls need, by the symbols' values
         tell_program(compilation, lambda: f"cpu: {self.target.id}", "LLVM IR", lambda: self._source.module.llvm)
         debug.tell(debug.ASSEMBLY, "assembly", lambda: self.as_text("asm"))
 
@@ -91,9 +97,7 @@ class Executable(BaseExecutable):
     def _bind(self, long: bool, arena: int) -> Callable[..., None]:
         """The native function that :meth:`run` calls: of the addresses of inputs and results, and of the integers of a program with symbols, whose
         slots follow."""
-        results = len(self.donors)
-        if self.dynamic:
-            results += len(self.execution_plan.symbol_slots)
+        results = len(self.donors) + (0 if self.sizes is None else self.sizes.integers)
         keep = (self._code, self._folded)  # not the executable, which keeps the function
         call = addresses.bind(self.address, len(self.traced.inputs), results, self.constants, (), arena, long, self.parallel, keep=keep)
         _remember(self._calls, (long, arena), call)
@@ -123,33 +127,31 @@ class Executable(BaseExecutable):
 
     def at_shapes(self, shapes: Sequence[tuple[int, ...]]) -> tuple[list[Aval], list[int], int]:
         """Result types, integers and arena of a call with inputs of these shapes, for a program whose extents are symbolic."""
-        return self.at_sizes(bind_symbols(self.execution_plan.inputs, list(shapes)))
+        return self.at_sizes(bind_symbols(self.traced.inputs, list(shapes)))
 
     def at_sizes(self, values: Mapping[str, int]) -> tuple[list[Aval], list[int], int]:
         """As :meth:`at_shapes`, for these values of the symbols."""
-        key = tuple(values[name] for name in self.execution_plan.symbols)
-        found = self._sizes.get(key)
+        assert self.sizes is not None
+        key = tuple([values[name] for name in self.sizes.symbols])
+        found = self._known.get(key)
         if found is None:
-            found = self._at(values)
-            _remember(self._sizes, key, found)
+            found = self._at(self.sizes, values)
+            _remember(self._known, key, found)
         return found
 
     def is_long_at(self, shapes: Sequence[tuple[int, ...]]) -> bool:
         """Whether a call with inputs of these shapes is expected to take so long that others should have the GIL."""
-        return self.long and (
-            self.computed is not None or is_long(self.execution_plan.cost_at(bind_symbols(self.execution_plan.inputs, list(shapes))))
-        )
+        return self.long and (self.sizes is None or is_long(self.sizes.cost_at(bind_symbols(self.traced.inputs, list(shapes)))))
 
-    def _at(self, values: Mapping[str, int]) -> tuple[list[Aval], list[int], int]:
+    def _at(self, sizes: CallSizes, values: Mapping[str, int]) -> tuple[list[Aval], list[int], int]:
         """What :meth:`at_sizes` gives for values of the symbols."""
-        s = self.execution_plan
         self.compilation.verify_sizes(values)
         if self._arena is None:
-            self._arena = GrowingArena(s)
+            self._arena = GrowingArena(sizes)
         offsets, arena = self._arena.at(values)
-        of = [values[name] for name in s.symbols]
-        shapes, _ = s.sizes(*of)
-        return [aval(n.dtype, shape) for n, shape in zip(s.computed, shapes, strict=True)], [*of, *offsets], arena
+        of = [values[name] for name in sizes.symbols]
+        shapes, _ = sizes.at(*of)
+        return [aval(d, shape) for d, shape in zip(self._dtypes, shapes, strict=True)], [*of, *offsets], arena
 
     # --- seeing inside -------------------------------------------------------------------------------------------------
 

@@ -32,6 +32,7 @@ from hologram.trace.compiling import compile_once
 from hologram.trace.lazy_donation import MIN_DONATED_BYTES
 from hologram.trace.lazy_programs.cache import keep, programs
 from hologram.trace.lazy_programs.immediate import BUDGET, compile_ns, is_small
+from hologram.trace.lazy_programs.notes import note, noted
 from hologram.trace.lazy_programs.recording import Recording
 from hologram.trace.lazy_programs.structure import Numbers, clear_memos, places, split, storage_of
 from hologram.trace.lazy_programs.value_rules import depends_on_values
@@ -124,10 +125,11 @@ def _constant(attrs: tuple[str, bytes]) -> Any:
 class Structure:
     """What is known of the graphs of one structure."""
 
-    __slots__ = ("programs", "seen", "by_value", "frequent", "left")
+    __slots__ = ("programs", "seen", "by_value", "frequent", "left", "_earlier")
 
     def __init__(self, left: float) -> None:
         self.left = left  # nanoseconds that it may run op by op until it is compiled
+        self._earlier: Numbers | None | type = Structure  # which stands for what was not yet looked for
         self.frequent = 0  # how many sets have got programs by value for their uses
         self.programs: list[Program] = []
         self.seen: list[Numbers] = []  # the latest sets that have programs by value, or ran op by op
@@ -149,6 +151,12 @@ class Structure:
     def nearest(self, numbers: Numbers) -> Numbers | None:
         """Of the sets before, the one that differs least."""
         return min(reversed(self.seen), key=lambda s: sum(map(operator.ne, s, numbers)), default=None)
+
+    def earlier(self, key: Any, numbers: Numbers) -> Numbers | None:
+        """A set that an earlier process noted."""
+        if self._earlier is Structure:
+            self._earlier = noted(key, numbers)
+        return self._earlier  # type: ignore[return-value]
 
 
 class Known:
@@ -182,6 +190,7 @@ class Generalised(NamedTuple):
     structure: Structure
     key: Any
     numbers: Numbers
+    noted: Numbers | None  # what the disk cache is to keep
 
     def compiled(self, device: str | None) -> Found | None:
         """The program, compiled; None where the compiler does not take it."""
@@ -195,6 +204,8 @@ class Generalised(NamedTuple):
             self.structure.by_value = True
             self.structure.seen.append(self.numbers)
             return None
+        if self.noted is not None:
+            note(self.key, self.noted)
         keep(self.program.token, executable)
         self.structure.programs.insert(0, self.program)
         del self.structure.programs[PROGRAMS_PER_STRUCTURE:]
@@ -233,9 +244,12 @@ def look_up(walk: Any) -> Found | Generalised | Structure | None:
 def _to_compile(walk: Any, structure: Structure, key: Any, numbers: Numbers) -> Generalised | None:
     """A program with operands for numbers that no program takes; None for one by value."""
     before = structure.nearest(numbers)
+    earlier = None if before is not None or structure.by_value else structure.earlier(key, numbers)
     made = None
     if before is not None and not structure.by_value:
-        made = _generalised(walk, structure, key, numbers, before)
+        made = _generalised(walk, structure, key, numbers, before, before)
+    elif earlier is not None:
+        made = _generalised(walk, structure, key, numbers, earlier, None)
     _tell(walk, numbers, before, made)
     if made is None:
         structure.note(numbers)
@@ -281,7 +295,7 @@ def _shown(number: Any) -> Any:
     return np.frombuffer(number[1], number[0])[0].item() if type(number) is tuple else number
 
 
-def _generalised(walk: Any, structure: Structure, key: Any, numbers: Numbers, before: Numbers) -> Generalised | None:
+def _generalised(walk: Any, structure: Structure, key: Any, numbers: Numbers, before: Numbers, noted: Numbers | None) -> Generalised | None:
     """The program in which what differs between two sets of numbers is an operand; None where there can be none."""
     differing = [i for i, (a, b) in enumerate(zip(numbers, before, strict=True)) if a != b]
     constants = [i for i in differing if type(numbers[i]) is tuple]
@@ -299,4 +313,4 @@ def _generalised(walk: Any, structure: Structure, key: Any, numbers: Numbers, be
         structure.by_value = structure.by_value or len(structure.seen) >= _REMEMBERED
         return None
     program = Program(numbers, constants, made)
-    return None if program.sizes(numbers) is None else Generalised(program, made.graph, structure, key, numbers)
+    return None if program.sizes(numbers) is None else Generalised(program, made.graph, structure, key, numbers, noted)
