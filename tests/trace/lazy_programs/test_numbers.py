@@ -23,21 +23,6 @@ X = np.linspace(0.5, 1.5, 300, dtype=np.float32)
 INTEGERS = np.arange(-40, 60)
 
 
-@pytest.fixture
-def compilations(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """A list that grows with each compilation; nothing is compiled before."""
-    made: list[Any] = []
-    compile_graph = compiling.compile_graph
-
-    def counted(*args: Any, **options: Any) -> Any:
-        made.append(args[0])
-        return compile_graph(*args, **options)
-
-    monkeypatch.setattr(compiling, "compile_graph", counted)
-    lazy.clear()
-    return made
-
-
 def outer(xp: Any, x: Any, k: int) -> Any:
     return (xp.arange(k)[:, None] * xp.arange(k + 3)[None, :]).reshape(-1).sum()
 
