@@ -16,7 +16,7 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram.errors import DonatedBufferError, IndexOutOfRange, IntegerRangeError, OutOfMemory
 from hologram.settings import override
-from hologram.trace import compiling, lazy
+from hologram.trace import lazy
 
 N = 8192  # elements: more bytes than are copied sooner than counted
 
@@ -113,20 +113,6 @@ def test_a_transform_under_way_keeps_values(index: Any) -> None:
 
 SIDE = 64  # of a matrix of more bytes than are copied sooner than counted
 PART = 5
-
-
-@pytest.fixture
-def compilations(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """A list that grows with each compilation."""
-    made: list[Any] = []
-    compile_graph = compiling.compile_graph
-
-    def counted(*args: Any, **options: Any) -> Any:
-        made.append(args[0])
-        return compile_graph(*args, **options)
-
-    monkeypatch.setattr(compiling, "compile_graph", counted)
-    return made
 
 
 def assigned(x: Any, key: Any, value: Any) -> Any:

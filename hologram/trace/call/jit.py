@@ -142,23 +142,26 @@ class Jitted:
         if family is None:
             family = automatic.Family()
             self._families.put(key, family)
-        if family.is_static or place[1] not in (None, CPU):
+        if family.is_static:
             return None
         family.note(call.types)
         symbolic = call.symbolic(family.axes)
         if not symbolic.sizes:
             return None
-        try:
-            found = self._found(symbolic, place)
-        except Exception as e:
-            if settings.verify and is_defect(e):
-                raise
-            reason = str(e).partition("\n")[0]
+        if place[1] == AUTO:
+            reason = "what runs where is decided by them"
         else:
-            return (symbolic, found) if holds(found.assumptions, symbolic) else None
+            try:
+                found = self._found(symbolic, place)
+            except Exception as e:
+                if settings.verify and is_defect(e):
+                    raise
+                reason = "with symbols: " + str(e).partition("\n")[0]
+            else:
+                return (symbolic, found) if holds(found.assumptions, symbolic) else None
         self._found(call, place)  # what is wrong with the call itself is raised here
         family.is_static = True
-        self._tell_miss(f"{self._last_miss}\n  its sizes stay static, because with symbols: {reason}")
+        self._tell_miss(f"{self._last_miss}\n  its sizes stay static, because {reason}")
         return None
 
     def _device_for(self, call: Call) -> tuple[str | None, tuple[str, ...]]:
@@ -171,7 +174,7 @@ class Jitted:
         traced = self._trace(call)
         if self._signature.automatic:
             automatic.check_traced(traced)
-        executable = compiling.compile_graph(traced.graph, self._precision, device, homes)
+        executable = compiling.compile_graph(traced.graph, self._precision, device, homes, tiled=self._signature.automatic)
         record = cache_misses.Record(self._signature, call)
         self._tell_miss(cache_misses.explain(self.__name__, record, [s.record for s in self._specialisations.values()]))
         found = Specialisation(executable, traced, self._donated_leaves(call), record)
