@@ -24,29 +24,11 @@ from tests.support.building import Draft
 from tests.support.devices.c_harness import run as run_in_c
 from tests.support.graphs.one_by_one import legalized, one_by_one, same
 from tests.support.graphs.random_graphs import arguments, seeds
+from tests.support.graphs.roundings import sums_of_products
 from tests.support.needs import needs_compilers
 from tests.support.optable import compiler
 
-SHAPES = [(), (7,), (40,), (4, 9), (33, 3), (5, 70)]
-STEPS = ["mul", "mul", "add", "add", "sub", "neg", "transpose", "reduce_sum"]
 HAS_FMA = target.host().has("fma") or target.host().has("avx512f") or target.host().architecture == "aarch64"
-
-
-@st.composite
-def sums_of_products(draw: Any) -> Graph:
-    d = Draft()
-    shape, dtype = draw(st.sampled_from(SHAPES)), draw(st.sampled_from(["float32", "float64"]))
-    pool = [d.input(*shape, dtype=dtype) for _ in range(3)]
-    made: list[Node] = []
-    for op in draw(st.lists(st.sampled_from(STEPS), min_size=2, max_size=10)):
-        x = draw(st.sampled_from(pool))
-        if op == "reduce_sum":
-            made.append(d(op, x, (draw(st.integers(0, x.ndim - 1)),) if x.ndim else ()))
-        elif op == "transpose":
-            pool.append(d(op, d(op, x, tuple(range(x.ndim))[::-1]), tuple(range(x.ndim))[::-1]))
-        else:
-            pool.append(d(op, x) if op == "neg" else d(op, x, draw(st.sampled_from(pool))))
-    return d.graph(pool[-1], *made, *draw(st.lists(st.sampled_from(pool), max_size=2)))
 
 
 # --- the rule ---------------------------------------------------------------------------------------------------------

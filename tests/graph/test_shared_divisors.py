@@ -18,6 +18,7 @@ from hologram.ir.node import Node
 from tests.support.building import Draft
 from tests.support.graphs.one_by_one import legalized, one_by_one, same
 from tests.support.graphs.random_graphs import arguments, seeds
+from tests.support.graphs.roundings import quotients
 from tests.support.optable import compiler
 
 SHAPE = (4, 6)
@@ -60,26 +61,6 @@ def test_others_are_divided(name: str) -> None:
 def test_in_exact_all_are_divided() -> None:
     x = np.linspace(1, 2, 100, dtype=np.float32)
     np.testing.assert_array_equal(hg.jit(lambda x: x / x[3], precision="exact")(x), x / x[3])
-
-
-@st.composite
-def quotients(draw: Any) -> Graph:
-    """Sums, products and quotients of arrays, rows, columns and numbers."""
-    d = Draft()
-    dtype = draw(st.sampled_from(["float32", "float64"]))
-    shape = draw(st.sampled_from([(7,), (3, 40), (33, 3)]))
-    pool = [d.input(*shape, dtype=dtype), d.input(*shape, dtype=dtype)]
-    for op in draw(st.lists(st.sampled_from(["div", "div", "mul", "add", "neg", "sum"]), min_size=2, max_size=8)):
-        x, y = draw(st.sampled_from(pool)), draw(st.sampled_from(pool))
-        axis = draw(st.integers(0, len(shape) - 1))
-        if op == "neg":
-            pool.append(d(op, x))
-        elif op == "sum":
-            rest = tuple(a for a in range(len(shape)) if a != axis)
-            pool.append(d("broadcast", d("reduce_sum", x, (axis,)), shape, rest))
-        else:
-            pool.append(d(op, x, draw(st.sampled_from([y, d.const(3.0, dtype), d.input(dtype=dtype)]))))
-    return d.graph(*pool[2:])
 
 
 @given(quotients(), seeds, st.booleans())

@@ -27,7 +27,7 @@ from hologram.ir.node import Builder, Node
 from hologram.ir.op import Op
 from hologram.ir.traversal import topological
 from hologram.primitives.iota import iota
-from hologram.primitives.reductions import LAST
+from hologram.primitives.reductions import LAST, PAGE
 from hologram.primitives.scalar.elementwise import fused_mul
 
 _BY_REFERENCE = ("movement", "gather", "elementwise")  # kinds whose references cost about what a kernel does
@@ -155,7 +155,9 @@ class _Drafts:
         return (kind in _BY_REFERENCE or x.op is iota) and x.op is not fused_mul and self._add(x, x.inputs, None)
 
     def _takes_sum(self, x: Node, product: Product) -> bool:
-        """Adds a reduction of products that are not rounded, which reads their factors."""
+        """Adds a reduction of products that are not rounded, which reads their factors. Longer ones have an order of the kernel's."""
+        if static_prod([x.inputs[0].shape[a] for a in x.attrs[0]]) > PAGE:
+            return False
         factors = factors_of(self._build, product, {f: f for f in product.node.inputs})
         if not any(f.shape for f in factors) or not self.take(factors):
             return False

@@ -73,7 +73,13 @@ JITTED = ("gradient", "loop", "factor", "constant")
 
 
 def _run(folder: Path, sizes: list[int], cached: bool) -> dict[str, Any]:
-    environment = {**os.environ, "HOLOGRAM_CACHE_DIR": str(folder), "HOLOGRAM_CACHE": str(int(cached)), "HOLOGRAM_VERIFY": "0"}
+    environment = {
+        **os.environ,
+        "HOLOGRAM_CACHE_DIR": str(folder),
+        "HOLOGRAM_CACHE": str(int(cached)),
+        "HOLOGRAM_VERIFY": "0",
+        "HOLOGRAM_OP_BY_OP": "0",
+    }
     done = subprocess.run([sys.executable, "-W", "error", "-c", _PROGRAMS, *map(str, sizes)], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)  # type: ignore[no-any-return]

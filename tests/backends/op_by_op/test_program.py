@@ -15,10 +15,9 @@ from hologram.ir.graph import Graph
 from hologram.ir.op import TABLE
 from hologram.settings import override
 from hologram.trace import compiling
-from tests.graph.test_multiply_add import sums_of_products
-from tests.graph.test_shared_divisors import quotients
 from tests.support.building import Draft
 from tests.support.graphs.random_graphs import arguments, exact_graphs, seeds, smooth_graphs
+from tests.support.graphs.roundings import quotients, sums_of_products
 from tests.support.optable import Case, cases_of, compiler, mismatch, one_op_graph, rows
 
 KINDS = ("elementwise", "movement", "reduce", "scan", "gather")

@@ -20,6 +20,7 @@ EXECUTORS: list[Executor] = [  # in the order in which seeds draw them
     compiled.standard_jit,
     compiled.fast_jit,
     compiled.lazy,
+    compiled.op_by_op,
     compiled.unfused,
     compiled.threads,
     compiled.cpu_level,

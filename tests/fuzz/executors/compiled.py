@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import unittest.mock as mock
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from hologram.errors import (
     TracedValueError,
 )
 from hologram.settings import override
+from hologram.trace import lazy as lazy_tensors
+from hologram.trace.lazy_programs import immediate
 
 from .. import judge, meaning
 from ..judge import Skipped
@@ -63,6 +66,18 @@ def lazy(run: Run) -> None:
     if run.case.transform not in (None, "", "vmap", "jvp") and any(a.dtype.itemsize == 2 and a.dtype.kind not in "iu" for a in run.given):
         raise Skipped("cotangents of 16 bits")
     run.near("lazy", arrays(run.function(*[hg.tensor(a) for a in run.given])))
+
+
+@executor(0.3)
+def op_by_op(run: Run) -> None:
+    """Recorded and run op by op, however large: the bits of the compiled program."""
+    found = []
+    with mock.patch.multiple(immediate, MAX_NODES=10**9, MAX_ELEMENTS=10**9, MAX_RUN=1e9, BUDGET=1e9):
+        for on in (True, False):
+            lazy_tensors.clear()
+            with override(op_by_op=on):
+                found.append(arrays(run.function(*[hg.tensor(a) for a in run.given])))
+    judge.same_bits("op by op", *found)
 
 
 @executor(0.04)

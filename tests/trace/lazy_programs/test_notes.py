@@ -26,7 +26,7 @@ NUMBERS = (7, ("int32", b"\1\0\0\0"), -3)
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path) -> Iterator[Path]:
-    with override(cache=True, cache_dir=tmp_path / "cache"):
+    with override(cache=True, cache_dir=tmp_path / "cache", op_by_op=False):
         yield tmp_path / "cache"
 
 
