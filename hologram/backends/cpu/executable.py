@@ -118,12 +118,11 @@ class Executable(BaseExecutable):
         return addresses.bind(self.address, inputs, len(computed), self.constants, symbols, arena, self.long, self.parallel, keep=self)
 
     def for_all_sizes(self) -> Callable[..., None] | None:
-        """A function as :meth:`bound` gives, which takes the values of the symbols, in the order of their names, behind the addresses; None where a
-        program has intermediates, whose places depend on sizes. It does not give up the GIL."""
-        plan = self.execution_plan
-        if list(plan.symbol_slots) != list(plan.symbols) or list(plan.symbols) != self.traced.symbols():
+        """A function as :meth:`bound` gives, which takes the values of the symbols behind the addresses; None where a program with symbols has
+        intermediates, whose places depend on sizes. It does not give up the GIL."""
+        if self.sizes is not None and self.sizes.integers != len(self.sizes.symbols):
             return None
-        return self._bind(False, 0)
+        return self._bind(False, self.arena_bytes)
 
     def at_shapes(self, shapes: Sequence[tuple[int, ...]]) -> tuple[list[Aval], list[int], int]:
         """Result types, integers and arena of a call with inputs of these shapes, for a program whose extents are symbolic."""

@@ -29,19 +29,21 @@ def rewrite_bottom_up(graph: Graph, rules: RuleSet, precision: str, fired: Count
     normal: dict[Node, Node] = {}
     lines = graph.lines
     for node in nodes:
-        line = lines.get(node)
         here = b.intern(node, tuple([normal[i] for i in node.inputs]))
-        if here not in normal and b.candidates(here):
-            _normalise(node, line, normal, b)
+        target = None if here in normal else b.step(here)
+        if target is None:
+            _settle(node, here, lines.get(node), normal, b)
         else:
-            _settle(node, here, line, normal, b)
+            _normalise(node, here, target, lines.get(node), normal, b)
     return _result(graph, normal, b.lines)
 
 
-def _normalise(root: Node, line: Any, normal: dict[Node, Node], b: Rewriter) -> None:
-    """Fills ``normal`` for ``root`` and for all that rules make of it, with a stack in place of recursion."""
-    stack = [root]
-    pending: dict[Node, tuple[Node, str]] = {}  # a rule has fired here, and what it made is on the stack
+def _normalise(root: Node, first: Node, target: tuple[Node, str], line: Any, normal: dict[Node, Node], b: Rewriter) -> None:
+    """Fills ``normal`` for ``root`` and for all that rules make of it, with a stack in place of recursion. ``root`` is interned as ``first``,
+    of which a rule has made the first target."""
+    stack = [root, target[0]]
+    pending: dict[Node, tuple[Node, str]] = {first: target}  # a rule has fired here, and what it made is on the stack
+    _refuse_circle([target[0]], pending)
     while stack:
         node = stack[-1]
         if node in normal:

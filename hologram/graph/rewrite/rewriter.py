@@ -31,8 +31,8 @@ class Rule:
     def __repr__(self) -> str:
         return f"<{self.guarantee} rule {self.name}: {self.algebra}>"
 
-    def relevant(self, op: Op, inputs: Sequence[Op]) -> bool:
-        """Whether the rule could fire at a node of ``op`` whose inputs are of the given ops. Asked once for each such combination."""
+    def relevant(self, op: Op, inputs: Sequence[Op], kinds: str) -> bool:
+        """Whether the rule could fire at a node of ``op`` whose inputs are of the given ops and kinds of types. Asked once for each combination."""
         raise NotImplementedError
 
     def apply(self, node: Node, b: Rewriter) -> Node | None:
