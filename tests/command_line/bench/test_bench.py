@@ -1,0 +1,109 @@
+"""``hologram bench``: measures are plausible, take turns, and hold to one limit of a kind."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hologram.command_line import bench
+from hologram.command_line.bench import limits, measures, timing
+from hologram.command_line.bench.timing import Call, Limit, Measure, measured
+from hologram.command_line.main import main
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrays and pauses for tests."""
+    monkeypatch.setattr(measures, "LARGE", 1 << 18)
+    monkeypatch.setattr(measures, "ROWS", 128)
+    monkeypatch.setattr(timing, "PAUSE", 0.0)
+    monkeypatch.setattr(timing, "ROUNDS", 1)
+
+
+def test_every_measure(capsys: Any) -> None:
+    assert main(["bench", "--seconds", "0", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [m["name"] for m in found["measures"]] == ["call", "memory", "multiply-adds", "product", "fused chain", "compiling"]
+    for m in found["measures"]:
+        assert 0 < m["hologram"] < 1e6 and m["unit"] and m["about"]
+        if m["limit"] is not None:
+            share = m["hologram"] / m["limit"] if m["is_rate"] else m["limit"] / m["hologram"]
+            assert m["share_of_limit"] == pytest.approx(share)
+    rates = {m["name"]: m["limit"] for m in found["measures"]}
+    assert rates["multiply-adds"] == rates["product"]  # one limit, whichever measured it
+    assert found["machine"]["threads"] >= 1 and found["machine"]["NumPy"] == np.__version__
+
+
+def test_the_table(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measures, "MEASURES", (measures.dispatch, measures.compiling))
+    assert main(["bench", "--seconds", "0"]) == 0
+    out = capsys.readouterr().out
+    assert "of the limit" in out and "call: a jitted sum" in out and "%" in out
+
+
+def test_limits_are_shared_and_the_fastest_counts() -> None:
+    """Two measures with one limit, which the first sees at a hundredth of the second's rate."""
+
+    def made(work: float) -> Measure:
+        limit = Limit("sleep", Call(time.sleep, (0.001,)), work, 100.0)
+        return Measure("m", "", "ms", 1e-3, Call(time.sleep, (0.002,)), Call(time.sleep, (0.004,)), limit)
+
+    first, second = measured([lambda: made(1.0), lambda: made(100.0)], 0.0)
+    assert first.limit == second.limit == pytest.approx(1.0, rel=0.5)  # ms for 100 units
+    assert first.hologram == pytest.approx(2.0, rel=0.5) and first.numpy == pytest.approx(4.0, rel=0.5)
+    assert first.share_of_limit == pytest.approx(0.5, rel=0.5)
+
+
+def test_rates_are_work_in_a_second() -> None:
+    (found,) = measured([lambda: Measure("m", "", "k/s", 1e3, Call(time.sleep, (0.002,)), work=10.0, is_rate=True)], 0.0)
+    assert found.hologram == pytest.approx(5.0, rel=0.5) and found.limit is found.share_of_limit is found.numpy is None
+
+
+@pytest.mark.parametrize("nbytes", [4096, 1 << 20, (1 << 20) + 12_288])
+def test_the_copy_copies(monkeypatch: pytest.MonkeyPatch, nbytes: int) -> None:
+    made: list[np.ndarray] = []
+    allocate = limits._aligned
+
+    def remembered(n: int) -> np.ndarray:
+        made.append(allocate(n))
+        return made[-1]
+
+    monkeypatch.setattr(limits, "_aligned", remembered)
+    copy = limits.copier(nbytes)
+    source, destination = made
+    source[:] = np.arange(nbytes) % 251
+    copy()
+    whole = nbytes // 1024 * 1024  # pieces are whole steps
+    np.testing.assert_array_equal(destination[:whole], source[:whole])
+
+
+def test_the_chains_do_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All chains go to 2, the fixed point of x / 2 + 1; the sum of the accumulators is their number times that."""
+    kept: list[np.ndarray] = []
+    allocate = limits._aligned
+    monkeypatch.setattr(limits, "_aligned", lambda n: kept.append(allocate(n)) or kept[-1])
+    run, operations = limits.multiply_adds()
+    run()
+    from hologram.backends.llvm.toolchain import target
+
+    host = target.host()
+    pieces = kept[0].view(np.float32).reshape(-1, limits.LINE)
+    lanes = host.vector_bytes // 4
+    np.testing.assert_allclose(pieces[:, :lanes], 2.0 * limits._accumulators(host), rtol=1e-6)
+    assert operations == 2 * len(pieces) * limits.STEPS * limits._accumulators(host) * lanes
+
+
+@pytest.mark.parametrize(("x", "text"), [(None, ""), (0.0, "0"), (1234.5, "1,234"), (12.345, "12.3"), (0.012345, "0.0123")])
+def test_numbers_have_three_digits(x: float | None, text: str) -> None:
+    assert bench._number(x) == text
+
+
+def test_the_benchmarks_package_is_not_needed() -> None:
+    """It is not in the wheel."""
+    folder = Path(bench.__file__).parent
+    assert not [p for p in folder.glob("*.py") if "from benchmarks" in p.read_text()]
