@@ -22,7 +22,7 @@ from typing import Any
 
 from hologram.command_line.array_types import Arguments, arguments_of
 from hologram.command_line.options import add_json
-from hologram.command_line.result import CommandError, Result, Status
+from hologram.command_line.result import CommandError, Result, late_method
 from hologram.command_line.scripts import function_at
 
 HELP = "what becomes of a function: traced, reduced, fused, planned, compiled"
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> Result:
     text = _stage(explanation, options.stage)
     shown = [text]
     if options.html is not None:
-        _writer(explanation, "html")(options.html)
+        late_method(explanation, "html")(options.html)
         shown.append(f"\n{options.html} written")
     return Result(_data(options, explanation, arguments, text) if options.json else {}, shown)
 
@@ -139,13 +139,6 @@ def _report(explanation: Any) -> Any:
         path = Path(folder, "report.json")
         explanation.json(path)
         return json.loads(path.read_text(encoding="utf-8"))
-
-
-def _writer(explanation: Any, form: str) -> Any:
-    found = getattr(explanation, form, None)
-    if found is None:
-        raise CommandError(f"this version of Hologram writes no report as {form}; without --{form} the text is printed", Status.MISSING)
-    return found
 
 
 def _complete_function(prefix: str, **_: Any) -> list[str]:

@@ -29,14 +29,14 @@ def _finite(x: Any) -> Any:
 
 def show(result: Result) -> None:
     """What people read."""
+    with contextlib.suppress(AttributeError, ValueError):
+        sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # for a console that lacks a character
     console = _console()
     for i, item in enumerate(result.shown):
         if i and isinstance(item, Table):
             print()
-        if console is None:
-            print(_plain(item) if isinstance(item, Table) else item)
-        elif isinstance(item, str):
-            print(item)  # as it is: no wrapping, no markup
+        if isinstance(item, str) or console is None:
+            print(_plain(item) if isinstance(item, Table) else item)  # as it is: no wrapping, no markup
         else:
             console.print(_rich(item) if isinstance(item, Table) else item)
 

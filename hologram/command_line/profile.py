@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hologram.command_line.options import add_json
-from hologram.command_line.result import CommandError, Result, Status
+from hologram.command_line.result import CommandError, Result, Status, late_method
 from hologram.command_line.scripts import Ended, run_script
 
 HELP = "run a script and tell where its time goes"
@@ -20,6 +20,7 @@ HELP = "run a script and tell where its time goes"
 def add_arguments(command: argparse.ArgumentParser) -> None:
     add_json(command)
     command.add_argument("--trace", type=Path, metavar="FILE", help="write a trace for https://ui.perfetto.dev, too")
+    command.add_argument("--html", type=Path, metavar="FILE", help="write a page with the table, the time line and the roofline, too")
     command.add_argument("script", type=Path, help="a Python script")
     command.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
 
@@ -29,9 +30,11 @@ def run(options: argparse.Namespace) -> Result:
         raise CommandError(f"there is no script {options.script}")
     with _profiler() as measured:
         ended = run_script(options.script, options.arguments)
+    _tell(ended)
     if options.trace is not None:
         measured.to_perfetto(options.trace)
-    _tell(ended)
+    if options.html is not None:
+        late_method(measured, "html")(options.html)
     return Result(dict(measured.as_dict()) | {"script": str(options.script), "status": ended.status}, [measured.table()], ended.status)
 
 

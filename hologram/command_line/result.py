@@ -45,3 +45,11 @@ class CommandError(Exception):
     def __init__(self, message: str, status: int = Status.WRONG_USE) -> None:
         super().__init__(message)
         self.status = int(status)
+
+
+def late_method(x: Any, form: str) -> Any:
+    """The method of ``x`` that writes ``form``. Raises CommandError where this version of Hologram, or this installation, has none."""
+    found = getattr(x, form, None)
+    if found is None:
+        raise CommandError(f"this version of Hologram writes no report as {form}: leave --{form} out", Status.MISSING)
+    return found

@@ -113,7 +113,7 @@ def test_a_page(script: str, tmp_path: Path, capsys: Any, monkeypatch: pytest.Mo
     assert main([*arguments, "--json"]) == 0 and json.loads(capsys.readouterr().out)["report"] == {"kernels": []}
     monkeypatch.delattr(Explanation, "html")
     if not hasattr(Explanation, "html"):
-        assert main(arguments) == Status.MISSING and "writes no report" in capsys.readouterr().err
+        assert main(arguments) == Status.MISSING and "no report as html" in capsys.readouterr().err
 
 
 def test_completion_of_functions(script: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import types
@@ -97,6 +98,14 @@ def test_tables_on_a_terminal_keep_brackets(command: Any, capsys: Any, monkeypat
     assert "f32[n]" in out and "[red]" in out
 
 
+def test_a_console_that_lacks_a_character() -> None:
+    environment = os.environ | {"PYTHONIOENCODING": "ascii", "HOLOGRAM_CASHE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", "hologram", "doctor", "--only", "unknown variables"], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 1 and "warning ? unknown variables: HOLOGRAM_CASHE" in done.stdout
+
+
 def test_standard_output_has_the_document_alone(tmp_path: Path) -> None:
     """Prints of user code, of processes that it starts and of native code go to standard error."""
     script = tmp_path / "talks.py"
@@ -109,6 +118,7 @@ def test_standard_output_has_the_document_alone(tmp_path: Path) -> None:
     assert all(word in done.stderr for word in ("python", "native", "process", "traced"))
 
 
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash has PIPESTATUS")
 def test_a_reader_that_leaves_is_no_error() -> None:
     code = f"{sys.executable} -m hologram cache list | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", code], capture_output=True, text=True)

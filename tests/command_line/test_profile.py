@@ -38,6 +38,9 @@ class Profile:
     def as_dict(self) -> dict[str, Any]:
         return {"kernels": [{"name": "fused_0"}]}
 
+    def html(self, path: Path) -> None:
+        path.write_text("<html>")
+
     def to_perfetto(self, path: Path) -> None:
         path.write_text("[]")
 
@@ -67,6 +70,14 @@ def test_as_json_and_as_a_trace(script: Path, tmp_path: Path, capsys: Any) -> No
     found = json.loads(out)
     assert found["kernels"] == [{"name": "fused_0"}] and found["status"] == 5 and "args ['5'] True" in err
     assert (tmp_path / "trace.json").read_text() == "[]"
+    assert main(["profile", "--html", str(tmp_path / "page.html"), str(script), "0"]) == 0
+    assert (tmp_path / "page.html").read_text() == "<html>"
+
+
+def test_a_profile_without_pages(script: Path, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hg, "profile", type("Bare", (Profile,), {"html": None}), raising=False)
+    assert main(["profile", "--html", str(tmp_path / "page.html"), str(script), "0"]) == Status.MISSING
+    assert "no report as html" in capsys.readouterr().err
 
 
 @pytest.mark.usefixtures("profiler")

@@ -9,6 +9,7 @@ import argparse
 import importlib
 import os
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from hologram.command_line.doctor.findings import Finding, Level
 from hologram.command_line.doctor.machine import this_machine
@@ -22,7 +23,8 @@ _STYLES = {Level.OK: "green", Level.UNKNOWN: "dim", Level.NOTE: "cyan", Level.WA
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     add_json(command)
-    command.add_argument("--only", action="append", metavar="CHECK", help="only this check; may be given several times")
+    only = command.add_argument("--only", action="append", metavar="CHECK", help="only this check; may be given several times")
+    only.completer = _complete_check  # type: ignore[attr-defined]  # argcomplete asks for it
 
 
 def run(options: argparse.Namespace) -> Result:
@@ -34,6 +36,12 @@ def run(options: argparse.Namespace) -> Result:
     level = max(f.level for f in found)
     data = {"worst": str(level), "findings": [f.as_dict() for f in found]}
     return Result(data, [_table(found), *_advice(found), _summary(found)], level.status)
+
+
+def _complete_check(prefix: str, **_: Any) -> list[str]:
+    from hologram.command_line.doctor.examination import CHECKS
+
+    return [name for name in CHECKS if name.startswith(prefix)]
 
 
 def _import_settings() -> None:
