@@ -35,7 +35,8 @@ def run(options: argparse.Namespace) -> Result:
         measured.to_perfetto(options.trace)
     if options.html is not None:
         late_method(measured, "html")(options.html)
-    return Result(dict(measured.as_dict()) | {"script": str(options.script), "status": ended.status}, [measured.table()], ended.status)
+    data = {"script": str(options.script), "status": ended.status, "profile": measured.as_dict()}
+    return Result(data, [measured.table()], ended.status)
 
 
 def _profiler() -> AbstractContextManager[Any]:

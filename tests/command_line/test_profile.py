@@ -68,7 +68,7 @@ def test_as_json_and_as_a_trace(script: Path, tmp_path: Path, capsys: Any) -> No
     assert main(["profile", "--json", "--trace", str(tmp_path / "trace.json"), str(script), "5"]) == 5
     out, err = capsys.readouterr()
     found = json.loads(out)
-    assert found["kernels"] == [{"name": "fused_0"}] and found["status"] == 5 and "args ['5'] True" in err
+    assert found["profile"] == {"kernels": [{"name": "fused_0"}]} and found["status"] == 5 and "args ['5'] True" in err
     assert (tmp_path / "trace.json").read_text() == "[]"
     assert main(["profile", "--html", str(tmp_path / "page.html"), str(script), "0"]) == 0
     assert (tmp_path / "page.html").read_text() == "<html>"

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 HELP = "short measures of this machine, beside NumPy and the machine's limits"
 SECONDS = 1.5  # of a measure
+BUSY = 0.5  # of the threads, by the average load
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -40,10 +41,17 @@ def run(options: argparse.Namespace) -> Result:
     start = time.perf_counter()
     machine = _machine()
     found = measured(MEASURES, options.seconds)
-    data = {"machine": machine, "measures": [m.as_dict() for m in found], "seconds": round(time.perf_counter() - start, 1)}
+    data: dict[str, Any] = {
+        "machine": machine,
+        "disturbed": _is_disturbed(machine),
+        "measures": [m.as_dict() for m in found],
+        "seconds": round(time.perf_counter() - start, 1),
+    }
     title = ", ".join(f"{name} {value}" for name, value in machine.items())
     columns = ("measure", "Hologram", "NumPy", "limit", "unit", "of the limit")
-    notes = "\n".join(f"  {m.name}: {m.about}" for m in found)
+    notes = "\n".join([f"  {m.name}: {m.about}" for m in found])
+    if data["disturbed"]:
+        notes += "\n\nOther programs were running: this machine can do better. `hologram doctor` names them."
     return Result(data, [Table(title, [_row(m) for m in found], columns, frozenset([1, 2, 3, 5])), "\n" + notes])
 
 
@@ -56,6 +64,11 @@ def _machine() -> dict[str, Any]:
 
     load = round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
     return {"processor": target.host().cpu, "threads": num_threads(), "hologram": __version__, "NumPy": numpy.__version__, "load": load}
+
+
+def _is_disturbed(machine: dict[str, Any]) -> bool:
+    """Whether others computed before the measures began."""
+    return machine["load"] is not None and machine["load"] > BUSY * machine["threads"]
 
 
 def _row(m: Measured) -> tuple[str, ...]:

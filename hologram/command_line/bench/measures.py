@@ -10,7 +10,7 @@ import numpy as np
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.command_line.bench.limits import copier, multiply_adds
+from hologram.backends.machine_limits import copier, multiply_adds
 from hologram.command_line.bench.timing import Call, Limit, Measure
 from hologram.settings import override
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from hologram.command_line import bench
-from hologram.command_line.bench import limits, measures, timing
+from hologram.command_line.bench import measures, timing
 from hologram.command_line.bench.timing import Call, Limit, Measure, measured
 from hologram.command_line.main import main
 
@@ -64,38 +64,12 @@ def test_rates_are_work_in_a_second() -> None:
     assert found.hologram == pytest.approx(5.0, rel=0.5) and found.limit is found.share_of_limit is found.numpy is None
 
 
-@pytest.mark.parametrize("nbytes", [4096, 1 << 20, (1 << 20) + 12_288])
-def test_the_copy_copies(monkeypatch: pytest.MonkeyPatch, nbytes: int) -> None:
-    made: list[np.ndarray] = []
-    allocate = limits._aligned
-
-    def remembered(n: int) -> np.ndarray:
-        made.append(allocate(n))
-        return made[-1]
-
-    monkeypatch.setattr(limits, "_aligned", remembered)
-    copy = limits.copier(nbytes)
-    source, destination = made
-    source[:] = np.arange(nbytes) % 251
-    copy()
-    whole = nbytes // 1024 * 1024  # pieces are whole steps
-    np.testing.assert_array_equal(destination[:whole], source[:whole])
-
-
-def test_the_chains_do_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All chains go to 2, the fixed point of x / 2 + 1; the sum of the accumulators is their number times that."""
-    kept: list[np.ndarray] = []
-    allocate = limits._aligned
-    monkeypatch.setattr(limits, "_aligned", lambda n: kept.append(allocate(n)) or kept[-1])
-    run, operations = limits.multiply_adds()
-    run()
-    from hologram.backends.llvm.toolchain import target
-
-    host = target.host()
-    pieces = kept[0].view(np.float32).reshape(-1, limits.LINE)
-    lanes = host.vector_bytes // 4
-    np.testing.assert_allclose(pieces[:, :lanes], 2.0 * limits._accumulators(host), rtol=1e-6)
-    assert operations == 2 * len(pieces) * limits.STEPS * limits._accumulators(host) * lanes
+@pytest.mark.parametrize(("load", "threads", "disturbed"), [(0.2, 2, False), (1.5, 2, True), (1.5, 16, False), (None, 2, False)])
+def test_a_busy_machine_is_told_of(capsys: Any, monkeypatch: pytest.MonkeyPatch, load: float | None, threads: int, disturbed: bool) -> None:
+    monkeypatch.setattr(measures, "MEASURES", ())
+    monkeypatch.setattr(bench, "_machine", lambda: {"threads": threads, "load": load})
+    assert main(["bench"]) == 0 and ("this machine can do better" in capsys.readouterr().out) == disturbed
+    assert main(["bench", "--json"]) == 0 and json.loads(capsys.readouterr().out)["disturbed"] is disturbed
 
 
 @pytest.mark.parametrize(("x", "text"), [(None, ""), (0.0, "0"), (1234.5, "1,234"), (12.345, "12.3"), (0.012345, "0.0123")])

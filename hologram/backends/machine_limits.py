@@ -25,12 +25,13 @@ LINE = 64  # bytes of a cache line
 
 def copier(nbytes: int) -> Callable[[], Any]:
     """A function that copies ``nbytes`` by stores that do not read what they overwrite: no kernel that moves its data is faster."""
-    step = UNROLLED * target.host().vector_bytes
+    host = target.host()
+    step = UNROLLED * host.vector_bytes
     source, destination = _aligned(nbytes), _aligned(nbytes)
     pieces = num_threads() * PIECES
     ends = [i * nbytes // pieces // step * step for i in range(pieces + 1)]
     places = [(destination.ctypes.data + a, source.ctypes.data + a, (b - a) // step) for a, b in zip(ends, ends[1:], strict=False)]
-    run = _side_by_side(_code().copy, places)
+    run = _side_by_side(_code(host).copy, places)
 
     def copy(keep: Any = (source, destination)) -> None:
         run()
@@ -43,7 +44,7 @@ def multiply_adds() -> tuple[Callable[[], Any], int]:
     host, pieces = target.host(), num_threads() * PIECES
     results = _aligned(pieces * LINE * 4)
     places = [(results.ctypes.data + i * LINE * 4, STEPS) for i in range(pieces)]
-    run = _side_by_side(_code().multiply_add, places)
+    run = _side_by_side(_code(host).multiply_add, places)
 
     def compute(keep: Any = results) -> None:
         run()
@@ -84,8 +85,7 @@ def _side_by_side(function: Any, arguments: Sequence[tuple[int, ...]]) -> Callab
 class _Code:
     """The linked loops."""
 
-    def __init__(self) -> None:
-        host = target.host()
+    def __init__(self, host: target.Target) -> None:
         self.linked = target.link(target.compile_ir(_copy_ir(host) + _multiply_add_ir(host), host, "kernel"), {}, ("copy", "multiply_add"))
         self.copy = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(self.linked.address("copy"))
         self.multiply_add = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(self.linked.address("multiply_add"))
