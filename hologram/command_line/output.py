@@ -91,18 +91,21 @@ def to_stderr(active: bool) -> Iterator[None]:
 @contextlib.contextmanager
 def _descriptor_redirected(source: TextIO | None, target: TextIO | None) -> Iterator[None]:
     try:
-        assert source is not None and target is not None
-        number, other = source.fileno(), target.fileno()
-        source.flush()
+        number, other = (stream.fileno() for stream in (source, target) if stream is not None)
         kept = os.dup(number)
-    except (AssertionError, OSError, ValueError):  # no descriptors: a window without a console, a captured stream
+    except (OSError, ValueError):  # no descriptors: a program without a console
         yield
         return
     try:
+        _flush(source)
         os.dup2(other, number)
         yield
     finally:
-        with contextlib.suppress(ValueError):
-            source.flush()
+        _flush(source)
         os.dup2(kept, number)
         os.close(kept)
+
+
+def _flush(stream: TextIO | None) -> None:
+    if stream is not None and not stream.closed:
+        stream.flush()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -46,22 +45,61 @@ def test_the_table(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "of the limit" in out and "call: a jitted sum" in out and "%" in out
 
 
-def test_limits_are_shared_and_the_fastest_counts() -> None:
+class Clock:
+    """In the place of the module ``time``: only sleeping takes time. ``asleep`` are the pauses between turns."""
+
+    def __init__(self) -> None:
+        self.now, self.asleep = 0.0, 0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.asleep += 1
+        self.now += seconds
+
+    def work(self, seconds: float) -> Call:
+        """A call that takes so long, and the first time a hundred times as long."""
+        first = [99 * seconds]
+
+        def call() -> None:
+            self.now += seconds + (first.pop() if first else 0.0)
+
+        return Call(call)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(timing, "time", made)
+    return made
+
+
+def test_limits_are_shared_and_the_fastest_counts(clock: Clock) -> None:
     """Two measures with one limit, which the first sees at a hundredth of the second's rate."""
 
     def made(work: float) -> Measure:
-        limit = Limit("sleep", Call(time.sleep, (0.001,)), work, 100.0)
-        return Measure("m", "", "ms", 1e-3, Call(time.sleep, (0.002,)), Call(time.sleep, (0.004,)), limit)
+        limit = Limit("work", clock.work(0.001), work, 100.0)
+        return Measure("m", "", "ms", 1e-3, clock.work(0.002), clock.work(0.004), limit)
 
     first, second = measured([lambda: made(1.0), lambda: made(100.0)], 0.0)
-    assert first.limit == second.limit == pytest.approx(1.0, rel=0.5)  # ms for 100 units
-    assert first.hologram == pytest.approx(2.0, rel=0.5) and first.numpy == pytest.approx(4.0, rel=0.5)
-    assert first.share_of_limit == pytest.approx(0.5, rel=0.5)
+    for found in (first, second):
+        numbers = found.hologram, found.numpy, found.limit, found.share_of_limit
+        assert numbers == pytest.approx((2.0, 4.0, 1.0, 0.5))  # a ms for 100 units
 
 
-def test_rates_are_work_in_a_second() -> None:
-    (found,) = measured([lambda: Measure("m", "", "k/s", 1e3, Call(time.sleep, (0.002,)), work=10.0, is_rate=True)], 0.0)
-    assert found.hologram == pytest.approx(5.0, rel=0.5) and found.limit is found.share_of_limit is found.numpy is None
+def test_rates_are_work_in_a_second(clock: Clock) -> None:
+    (found,) = measured([lambda: Measure("m", "", "k/s", 1e3, clock.work(0.002), work=10.0, is_rate=True)], 0.0)
+    assert found.hologram == pytest.approx(5.0) and found.limit is found.share_of_limit is found.numpy is None
+
+
+@pytest.mark.parametrize("seconds", [1e-8, 1e-5, 0.01])
+def test_contenders_take_turns_for_as_long_as_they_are_given(clock: Clock, seconds: float) -> None:
+    """Short calls are timed many in a row."""
+    measure = Measure("m", "", "s", 1.0, clock.work(seconds), clock.work(seconds))
+    (found,) = measured([lambda: measure], 1.0)
+    assert found.hologram == found.numpy == pytest.approx(seconds)
+    assert clock.now > 1.0 and clock.asleep % 2 == 0 and clock.asleep >= 2
 
 
 @pytest.mark.parametrize(("load", "threads", "disturbed"), [(0.2, 2, False), (1.5, 2, True), (1.5, 16, False), (None, 2, False)])
