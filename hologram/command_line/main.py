@@ -69,14 +69,13 @@ def _run(options: argparse.Namespace) -> Result:
             return options.run(options)
     except CommandError as e:
         print(f"hologram {options.command}: {e}", file=sys.stderr)
-        cause, status = e.__cause__ or e, e.status
+        cause, status = e, e.status
     except KeyboardInterrupt as e:
         cause, status = e, Status.INTERRUPTED
     except BrokenPipeError:
         raise
     except Exception as e:
-        _tell(options.command, e)
-        cause, status = e, Status.FOUND
+        cause, status = e, _tell(options.command, e)
     return Result({"error": {"type": type(cause).__name__, "message": str(cause)}, "status": int(status)}, (), status)
 
 
@@ -90,12 +89,18 @@ def _check_settings(command: str) -> None:
         raise CommandError(str(e)) from None
 
 
-def _tell(command: str, error: Exception) -> None:
-    """An error of Hologram's is said in a line, which names the user's; another has its traceback from the first line of user code on."""
+def _tell(command: str, error: Exception) -> Status:
+    """Says what went wrong, and gives the exit status: of Hologram's errors a line, which names the user's; of what cannot be imported, though the
+    user's code does not import it, where to look; of another error its traceback from the first line of user code on."""
     from hologram.errors import HologramError
     from hologram.support.user_lines import user_traceback
 
+    place = user_traceback(error)
     if isinstance(error, HologramError):
         print(f"hologram {command}: {type(error).__name__}: {error}", file=sys.stderr)
+    elif isinstance(error, ImportError) and place is None:
+        print(f"hologram {command}: {error}; `hologram doctor` tells more", file=sys.stderr)
+        return Status.MISSING
     else:
-        traceback.print_exception(error.with_traceback(user_traceback(error) or error.__traceback__))
+        traceback.print_exception(error.with_traceback(place or error.__traceback__))
+    return Status.FOUND

@@ -80,6 +80,12 @@ def test_errors(command: Any, capsys: Any, error: BaseException, status: int, sa
     assert found["status"] == status and found["error"] == {"type": type(error).__name__, "message": str(error)}
 
 
+def test_a_dependency_that_is_missing() -> None:
+    code = "import sys; sys.modules['llvmlite'] = None; from hologram.command_line.main import main; sys.exit(main(['cache', 'size']))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (Status.MISSING, "") and "`hologram doctor` tells more" in done.stderr and "Traceback" not in done.stderr
+
+
 def test_a_result_is_shown_or_printed_as_json(command: Any, capsys: Any) -> None:
     made = Result({"n": 1, "x": float("inf"), "p": Path("a")}, ["text", Table("title", [("a", "1"), ("bc", "20")], ("name", "n"), frozenset([1]))], 1)
     command(lambda: made)

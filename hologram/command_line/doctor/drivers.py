@@ -18,7 +18,10 @@ _PROBE = """
 import json, sys
 from importlib import import_module
 from hologram.ir.devices import BACKENDS
-there, why = import_module(BACKENDS[sys.argv[1]]).found()
+try:
+    there, why = import_module(BACKENDS[sys.argv[1]]).found()
+except ImportError as e:
+    there, why = [], str(e)
 print(json.dumps([[d.describe() for d in there], why]))
 """
 

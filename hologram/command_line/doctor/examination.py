@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from hologram.command_line.doctor import clock, disk, drivers, instructions, load, memory, power, processors, variables, versions
+from hologram.command_line.doctor import clock, disk, drivers, instructions, load, memory, power, processors, program, variables, versions
 from hologram.command_line.doctor.findings import Finding, unknown
 from hologram.command_line.doctor.machine import Machine
 from hologram.command_line.result import CommandError
@@ -31,6 +31,8 @@ CHECKS: Mapping[str, Check] = {
     "llvm host": instructions.llvm_host,
     "packages": versions.packages,
     "python": versions.python,
+    "imports": program.imports,
+    "test program": program.runs,
     "native calls": versions.native_calls,
     "cuda": drivers.cuda,
     "opencl": drivers.opencl,
