@@ -69,14 +69,17 @@ def _run(options: argparse.Namespace) -> Result:
             return options.run(options)
     except CommandError as e:
         print(f"hologram {options.command}: {e}", file=sys.stderr)
-        cause, status = e, e.status
+        return _failure(e, e.status)
     except KeyboardInterrupt as e:
-        cause, status = e, Status.INTERRUPTED
+        return _failure(e, Status.INTERRUPTED)
     except BrokenPipeError:
         raise
     except Exception as e:
-        cause, status = e, _tell(options.command, e)
-    return Result({"error": {"type": type(cause).__name__, "message": str(cause)}, "status": int(status)}, (), status)
+        return _failure(e, _tell(options.command, e))
+
+
+def _failure(error: BaseException, status: int) -> Result:
+    return Result({"error": {"type": type(error).__name__, "message": str(error)}, "status": int(status)}, (), status)
 
 
 def _check_settings(command: str) -> None:
