@@ -10,7 +10,7 @@ import contextlib
 import os
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -56,8 +56,25 @@ class Settings:
                 listener()
 
 
-def _parse(name: str, default: Any) -> Any:
-    text = os.environ.get("HOLOGRAM_" + name.upper())
+def variable(field_name: str) -> str:
+    """The environment variable of a field.
+
+    >>> hg.settings.variable("disabled_passes")
+    'HOLOGRAM_DISABLE_PASSES'
+    """
+    return "HOLOGRAM_" + _environment_names.get(field_name, field_name).upper()
+
+
+def from_environment(environment: Mapping[str, str]) -> Settings:
+    """The settings that environment variables ask for. Raises ValueError for text that is no value of its field.
+
+    >>> hg.settings.from_environment({"HOLOGRAM_DEBUG": "3"}).debug
+    3
+    """
+    return Settings(**{n: _parse(n, getattr(_default, n), environment.get(variable(n))) for n in _names})
+
+
+def _parse(name: str, default: Any, text: str | None) -> Any:
     if text is None or (text == "" and name == "cache_dir"):  # "" would be the current folder
         return default
     if isinstance(default, bool):
@@ -66,7 +83,7 @@ def _parse(name: str, default: Any) -> Any:
         try:
             return int(text)
         except ValueError:
-            raise ValueError(f"HOLOGRAM_{name.upper()} must be an integer, not {text!r}") from None
+            raise ValueError(f"{variable(name)} must be an integer, not {text!r}") from None
     if isinstance(default, tuple):
         return tuple(t.strip() for t in text.split(",") if t.strip())
     return Path(text) if name == "cache_dir" else text
@@ -75,7 +92,7 @@ def _parse(name: str, default: Any) -> Any:
 _default = Settings()
 _environment_names = {"disabled_passes": "disable_passes"}
 _names = [f.name for f in fields(Settings) if f.init]
-settings = Settings(**{n: _parse(_environment_names.get(n, n), getattr(_default, n)) for n in _names})
+settings = from_environment(os.environ)
 
 
 @contextlib.contextmanager

@@ -37,7 +37,7 @@ def rates(name: str) -> Rates:
     found = known(name)
     if found is None:
         found = _measured(_device(name))
-        disk.store(_key(name), b"", asdict(found))
+        disk.store(_key(name), b"", asdict(found), kind="rates")
     return found
 
 

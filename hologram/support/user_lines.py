@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from types import FrameType
+from types import FrameType, TracebackType
 
 from hologram.errors import HologramError
 
@@ -35,6 +35,15 @@ def user_line(error: BaseException) -> str:
             place = f"{code.co_filename}:{traceback.tb_lineno}, in {code.co_name}"
         traceback = traceback.tb_next
     return place
+
+
+def user_traceback(error: BaseException) -> TracebackType | None:
+    """The traceback of ``error`` from its first line outside the packages, and outside of the interpreter's own loading of modules, on; None where
+    it came through none."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith((*_PACKAGES, "<frozen ")):
+        traceback = traceback.tb_next
+    return traceback
 
 
 def where() -> str:

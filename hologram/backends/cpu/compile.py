@@ -123,7 +123,7 @@ class Source:
         with debug.timed("code generation"):
             objects = target.compile_modules(modules, made.target, [made.pipeline, *["kernel"] * (len(modules) - 1)])
         if self.key is not None:
-            cache.store(self.key, b"".join(objects), known | {"objects": [len(o) for o in objects]})
+            cache.store(self.key, b"".join(objects), known | {"objects": [len(o) for o in objects]}, kind="program")
         return ObjectCode(objects, known, stored=False)
 
     def link(self, code: ObjectCode) -> tuple[target.Code, Known]:

@@ -258,7 +258,7 @@ class Device(runtime.Device):
                 cubin = self.cuda.compile(source, options)
             except CompilerError as e:
                 raise CompileError(f"{self.name} does not compile a program:\n{str(e).strip()}\n\n{numbered(source, str(e))}") from None
-            disk.store(key, cubin)
+            disk.store(key, cubin, kind="cuda")
         return cubin
 
     def allocate(self, nbytes: int) -> Block:

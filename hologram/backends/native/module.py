@@ -151,7 +151,7 @@ def _load() -> target.Code:
     if found is None:
         found = target.compile_ir(module_ir(routines, of.architecture)[0], of, opt="quick")
         if key is not None:
-            disk.store(key, found)
+            disk.store(key, found, kind="runtime")
     names = [x.symbol for x in (*routines, heap, pool, process, remote)]  # type: ignore[attr-defined]
     return target.link(found, _externals(), names)
 

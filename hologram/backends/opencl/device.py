@@ -197,7 +197,7 @@ class Device(runtime.Device):
         built = self._loaded(disk.load(key), options)
         if built is None:
             built = self._compiled(source, options)
-            disk.store(key, built.get_info(self.cl.program_info.BINARIES)[0])
+            disk.store(key, built.get_info(self.cl.program_info.BINARIES)[0], kind="opencl")
         return built
 
     def _loaded(self, binary: bytes | None, options: list[str]) -> Any:
