@@ -12,14 +12,14 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
-from hologram.ir.symbolic import prod
+from hologram.ir.symbolic import Expr, prod
 from hologram.numpy.arguments import alike, array, array_as, axis_of, wrap
 from hologram.numpy.complexes import conj
-from hologram.numpy.creation import linspace, ones, zeros
-from hologram.numpy.elementwise import FUNCTIONS, log_of_sum, round, where
+from hologram.numpy.creation import eye, linspace, ones, zeros
+from hologram.numpy.elementwise import FUNCTIONS, astype, log_of_sum, round, where
 from hologram.numpy.indexing.read import take
 from hologram.numpy.linear import matmul
-from hologram.numpy.manipulation import concat, diagonal, moveaxis, split, tile
+from hologram.numpy.manipulation import concat, diagonal, expand_dims, moveaxis, pad, split, tile
 from hologram.numpy.reductions import array_equal, sum
 from hologram.support.user_lines import located
 from hologram.trace.checks import as_function, choice, integer, items, shape_of
@@ -235,6 +235,9 @@ def diag(x: Any, /, k: int = 0) -> Tensor:
         raise located(ShapeError(f"diag takes one or two axes, not shape {list(t.shape)}"))
     k = integer(k, "diag", "a diagonal")
     n = t.shape[0] + abs(k)
+    if isinstance(n, Expr):
+        along_rows = pad(t, (-min(k, 0), max(k, 0)))
+        return where(astype(eye(n, n, k=k), "bool"), expand_dims(along_rows, axis=-1), zeros((), dtype=t.dtype))
     rows = np.arange(t.shape[0])
     return zeros((n, n), dtype=t.dtype).at[rows - min(k, 0), rows + max(k, 0)].set(t)
 

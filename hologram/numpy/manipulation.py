@@ -13,7 +13,7 @@ from hologram.dtypes import DType
 from hologram.errors import ArgumentError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.op import Shape
-from hologram.ir.symbolic import Expr, Int, bounds, prod
+from hologram.ir.symbolic import Expr, Int, bounds, floordiv, is_static, mod, prod
 from hologram.numpy.arguments import alike, array, axes_of, axis_of, extent, permuted, reshaped, spread, wrap
 from hologram.numpy.creation import broadcast_common
 from hologram.numpy.indexing.read import take_axis
@@ -24,6 +24,7 @@ from hologram.primitives.movement import concatenate as concatenate_row
 from hologram.primitives.movement import pad as pad_row
 from hologram.support.user_lines import located
 from hologram.trace.checks import has_items, integer, items, shape_of
+from hologram.trace.decisions import decided, least, most
 from hologram.trace.operators import broadcast_node, broadcast_shapes, extent_node
 from hologram.trace.recorder import cast_node, constant, plain, record
 from hologram.trace.tensor import Tensor
@@ -388,17 +389,23 @@ def array_split(x: Any, sections: Any, axis: int = 0) -> list[Tensor]:
     """
     node = array(x, "split")
     a = axis_of(axis, len(node.shape), "split")
-    n = operator.index(node.shape[a])
+    n = node.shape[a]
     if has_items(sections):
-        indices = [integer(c, "split", "an index") for c in sections]
-        cuts = [0, *[min(max(c + n if c < 0 else c, 0), n) for c in indices], n]
+        indices = [plain(c) if isinstance(c, Expr) else integer(c, "split", "an index") for c in sections]
+        cuts = [0, *[_clipped(c, n) for c in indices], n]
     else:
         parts = integer(sections, "split", "a number of sections")
         if parts < 1:
             raise located(ArgumentError(f"split: {parts} sections"))
-        size, longer = divmod(n, parts)
-        cuts = [i * size + min(i, longer) for i in range(parts + 1)]
-    return [viewed(x, node, sliced(node, a, low, max(low, high))) for low, high in zip(cuts, cuts[1:], strict=False)]
+        longer = next(r for r in range(parts) if r == parts - 1 or decided(r - mod(n, parts)))
+        cuts = [i * floordiv(n, parts) + min(i, longer) for i in range(parts + 1)]
+    return [viewed(x, node, sliced(node, a, low, most(low, high))) for low, high in zip(cuts, cuts[1:], strict=False)]
+
+
+def _clipped(index: Int, n: Int) -> Int:
+    """An index of an axis of extent ``n`` as a slice takes it."""
+    at = index if decided(index) else index + n
+    return least(at, n) if decided(at) else 0
 
 
 def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
@@ -412,7 +419,7 @@ def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
     if not has_items(sections):
         shape, sections = array(x, "split").shape, integer(sections, "split", "a number of sections")
         n = shape[axis_of(axis, len(shape), "split")]
-        if sections < 1 or n % sections:
+        if sections < 1 or not decided(-mod(n, sections)):
             raise located(ShapeError(f"split: an axis of extent {n} does not divide into {sections} equal parts"))
     return array_split(x, sections, axis)
 
@@ -739,12 +746,30 @@ def diagonal(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tens
     if down == across:
         raise located(ArgumentError(f"diagonal takes two axes, not {down} twice"))
     last = permuted(node, [*(i for i in range(ndim) if i not in (down, across)), down, across])
-    rows, columns = (operator.index(n) for n in last.shape[-2:])
     offset = integer(offset, "diagonal", "an offset")
+    found = _diagonal_of(last, offset) if all(map(is_static, last.shape[-2:])) else _symbolic_diagonal_of(last, offset)
+    return viewed(x, node, found, why="diagonal gives a read-only view, as NumPy's: assign by indices, x[i, i] = v, or copy it first")
+
+
+def _diagonal_of(matrices: Node, offset: int) -> Node:
+    rows, columns = (operator.index(n) for n in matrices.shape[-2:])
     first = offset if offset >= 0 else -offset * columns
     length = max(0, min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns))
-    flat = reshaped(last, (*last.shape[:-2], rows * columns))
+    flat = reshaped(matrices, (*matrices.shape[:-2], rows * columns))
     axis = len(flat.shape) - 1
     end = first + (length - 1) * (columns + 1) + 1
-    found = sliced(flat, axis, first, end, columns + 1) if length else sliced(flat, axis, 0, 0)
-    return viewed(x, node, found, why="diagonal gives a read-only view, as NumPy's: assign by indices, x[i, i] = v, or copy it first")
+    return sliced(flat, axis, first, end, columns + 1) if length else sliced(flat, axis, 0, 0)
+
+
+def _symbolic_diagonal_of(matrices: Node, offset: int) -> Node:
+    """The first column of rows that are longer by one than the matrices': the step of a slice is a number."""
+    *stack, rows, columns = matrices.shape
+    axis = len(stack)
+    first = offset if offset >= 0 else -offset * columns
+    length = least(rows, columns - offset) if offset >= 0 else least(rows + offset, columns)
+    if not decided(length - 1):
+        return reshaped(sliced(sliced(matrices, axis, 0, 0), axis + 1, 0, 1), (*stack, 0))
+    flat = reshaped(matrices, (*stack, rows * columns))
+    filled = record(pad_row, (flat, constant(0, flat.dtype)), ((0,) * (axis + 1), (*(0,) * axis, columns)))
+    longer = reshaped(sliced(filled, axis, first, first + length * (columns + 1)), (*stack, length, columns + 1))
+    return reshaped(sliced(longer, axis + 1, 0, 1), (*stack, length))
