@@ -177,7 +177,7 @@ KINDS: dict[str, Kind] = {
     "high": INTEGERS,
     "index": COUNT,
     "inverse": FLAG,
-    "length": COUNT,
+    "length": INTEGER,
     "low": INTEGERS,
     "lower": FLAG,
     "mode": _word(*SVD_MODES),
