@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 
 from hologram.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
-from hologram.ir.symbolic import prod
+from hologram.ir.symbolic import Expr, prod
 from hologram.numpy.arguments import array_as, as_tensor, axis_of, wrap
-from hologram.numpy.creation import zeros
+from hologram.numpy.creation import eye, zeros
+from hologram.numpy.elementwise import astype, where
 from hologram.numpy.indexing.read import take
 from hologram.numpy.joining import concat
 from hologram.numpy.manipulation import diagonal, tile
-from hologram.numpy.shapes import moveaxis
+from hologram.numpy.padding import pad
+from hologram.numpy.shapes import expand_dims, moveaxis
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice, integer, shape_of
 from hologram.trace.tensor import Tensor
@@ -172,6 +174,9 @@ def diag(x: Any, /, k: int = 0) -> Tensor:
         raise located(ShapeError(f"diag takes one or two axes, not shape {list(t.shape)}"))
     k = integer(k, "diag", "a diagonal")
     n = t.shape[0] + abs(k)
+    if isinstance(n, Expr):
+        along_rows = pad(t, (-min(k, 0), max(k, 0)))
+        return where(astype(eye(n, n, k=k), "bool"), expand_dims(along_rows, axis=-1), zeros((), dtype=t.dtype))
     rows = np.arange(t.shape[0])
     return zeros((n, n), dtype=t.dtype).at[rows - min(k, 0), rows + max(k, 0)].set(t)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from hologram.errors import ArgumentError, ShapeError
 from hologram.ir.node import Node
-from hologram.ir.symbolic import prod
+from hologram.ir.symbolic import Expr, Int, floordiv, mod, prod
 from hologram.numpy.arguments import alike, array, axis_of, reshaped, wrap
 from hologram.numpy.indexing.slices import sliced
 from hologram.numpy.indexing.views import element, viewed
@@ -16,7 +16,8 @@ from hologram.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, expand_dim
 from hologram.primitives.movement import concatenate as concatenate_row
 from hologram.support.user_lines import located
 from hologram.trace.checks import has_items, integer, items
-from hologram.trace.recorder import record
+from hologram.trace.decisions import decided, least, most
+from hologram.trace.recorder import plain, record
 from hologram.trace.tensor import Tensor
 
 __all__ = [
@@ -156,17 +157,23 @@ def array_split(x: Any, sections: Any, axis: int = 0) -> list[Tensor]:
     """
     node = array(x, "split")
     a = axis_of(axis, len(node.shape), "split")
-    n = operator.index(node.shape[a])
+    n = node.shape[a]
     if has_items(sections):
-        indices = [integer(c, "split", "an index") for c in sections]
-        cuts = [0, *[min(max(c + n if c < 0 else c, 0), n) for c in indices], n]
+        indices = [plain(c) if isinstance(c, Expr) else integer(c, "split", "an index") for c in sections]
+        cuts = [0, *[_clipped(c, n) for c in indices], n]
     else:
         parts = integer(sections, "split", "a number of sections")
         if parts < 1:
             raise located(ArgumentError(f"split: {parts} sections"))
-        size, longer = divmod(n, parts)
-        cuts = [i * size + min(i, longer) for i in range(parts + 1)]
-    return [viewed(x, node, sliced(node, a, low, max(low, high))) for low, high in zip(cuts, cuts[1:], strict=False)]
+        longer = next(r for r in range(parts) if r == parts - 1 or decided(r - mod(n, parts)))
+        cuts = [i * floordiv(n, parts) + min(i, longer) for i in range(parts + 1)]
+    return [viewed(x, node, sliced(node, a, low, most(low, high))) for low, high in zip(cuts, cuts[1:], strict=False)]
+
+
+def _clipped(index: Int, n: Int) -> Int:
+    """An index of an axis of extent ``n`` as a slice takes it."""
+    at = index if decided(index) else index + n
+    return least(at, n) if decided(at) else 0
 
 
 def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
@@ -180,7 +187,7 @@ def split(x: Any, sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
     if not has_items(sections):
         shape, sections = array(x, "split").shape, integer(sections, "split", "a number of sections")
         n = shape[axis_of(axis, len(shape), "split")]
-        if sections < 1 or n % sections:
+        if sections < 1 or not decided(-mod(n, sections)):
             raise located(ShapeError(f"split: an axis of extent {n} does not divide into {sections} equal parts"))
     return array_split(x, sections, axis)
 

@@ -10,7 +10,7 @@ import numpy as np
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
 from hologram.ir.node import Node
-from hologram.ir.symbolic import Expr, Int, bounds, prod
+from hologram.ir.symbolic import Expr, Int, bounds, is_static, prod
 from hologram.numpy.arguments import alike, array, axes_of, axis_of, extent, permuted, reshaped, spread, wrap
 from hologram.numpy.indexing.read import take_axis
 from hologram.numpy.indexing.slices import sliced
@@ -18,10 +18,12 @@ from hologram.numpy.indexing.views import viewed
 from hologram.numpy.joining import concat, joined
 from hologram.numpy.shapes import broadcast_to, swapaxes
 from hologram.primitives.indexing import gather
+from hologram.primitives.movement import pad as pad_row
 from hologram.support.user_lines import located
 from hologram.trace.checks import integer, items, shape_of
+from hologram.trace.decisions import decided, least
 from hologram.trace.operators import extent_node
-from hologram.trace.recorder import cast_node, plain, record
+from hologram.trace.recorder import cast_node, constant, plain, record
 from hologram.trace.tensor import Tensor
 
 __all__ = ["diagonal", "diff", "flip", "fliplr", "flipud", "repeat", "roll", "rot90", "tile"]
@@ -232,12 +234,30 @@ def diagonal(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tens
     if down == across:
         raise located(ArgumentError(f"diagonal takes two axes, not {down} twice"))
     last = permuted(node, [*(i for i in range(ndim) if i not in (down, across)), down, across])
-    rows, columns = (operator.index(n) for n in last.shape[-2:])
     offset = integer(offset, "diagonal", "an offset")
+    found = _diagonal_of(last, offset) if all(map(is_static, last.shape[-2:])) else _symbolic_diagonal_of(last, offset)
+    return viewed(x, node, found, why="diagonal gives a read-only view, as NumPy's: assign by indices, x[i, i] = v, or copy it first")
+
+
+def _diagonal_of(matrices: Node, offset: int) -> Node:
+    rows, columns = (operator.index(n) for n in matrices.shape[-2:])
     first = offset if offset >= 0 else -offset * columns
     length = max(0, min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns))
-    flat = reshaped(last, (*last.shape[:-2], rows * columns))
+    flat = reshaped(matrices, (*matrices.shape[:-2], rows * columns))
     axis = len(flat.shape) - 1
     end = first + (length - 1) * (columns + 1) + 1
-    found = sliced(flat, axis, first, end, columns + 1) if length else sliced(flat, axis, 0, 0)
-    return viewed(x, node, found, why="diagonal gives a read-only view, as NumPy's: assign by indices, x[i, i] = v, or copy it first")
+    return sliced(flat, axis, first, end, columns + 1) if length else sliced(flat, axis, 0, 0)
+
+
+def _symbolic_diagonal_of(matrices: Node, offset: int) -> Node:
+    """The first column of rows that are longer by one than the matrices': the step of a slice is a number."""
+    *stack, rows, columns = matrices.shape
+    axis = len(stack)
+    first = offset if offset >= 0 else -offset * columns
+    length = least(rows, columns - offset) if offset >= 0 else least(rows + offset, columns)
+    if not decided(length - 1):
+        return reshaped(sliced(sliced(matrices, axis, 0, 0), axis + 1, 0, 1), (*stack, 0))
+    flat = reshaped(matrices, (*stack, rows * columns))
+    filled = record(pad_row, (flat, constant(0, flat.dtype)), ((0,) * (axis + 1), (*(0,) * axis, columns)))
+    longer = reshaped(sliced(filled, axis, first, first + length * (columns + 1)), (*stack, length, columns + 1))
+    return reshaped(sliced(longer, axis + 1, 0, 1), (*stack, length))

@@ -17,6 +17,7 @@ from hologram.ir import symbolic_json
 from hologram.ir.graph import Body, Graph
 from hologram.ir.symbolic import Expr, Int, bounds
 from hologram.ir.symbolic_json import MAX_INTEGER
+from hologram.primitives.host.factorizations import SVD_MODES
 
 LONGEST = 2**20  # elements of a list in an attribute
 
@@ -176,10 +177,10 @@ KINDS: dict[str, Kind] = {
     "high": INTEGERS,
     "index": COUNT,
     "inverse": FLAG,
-    "length": COUNT,
+    "length": INTEGER,
     "low": INTEGERS,
     "lower": FLAG,
-    "mode": _word("values", "reduced", "full"),
+    "mode": _word(*SVD_MODES),
     "n": INTEGER,
     "norm": _word("backward", "ortho", "forward"),
     "order": COUNT,

@@ -25,7 +25,7 @@ import hologram.numpy as hnp
 from hologram.backends import object_cache as cache
 from hologram.errors import CacheWarning
 from hologram.settings import override
-from tests.support.cache_entries import changed, changes, rewritten
+from tests.support.stored.cache_entries import changed, changes, rewritten
 
 posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners and modes are those of POSIX")
 CODE = bytes(range(256)) * 40

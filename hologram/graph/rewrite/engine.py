@@ -38,12 +38,12 @@ def rewrite_bottom_up(graph: Graph, rules: RuleSet, precision: str, fired: Count
     return _result(graph, normal, b.lines)
 
 
-def _normalise(root: Node, first: Node, target: tuple[Node, str], line: Any, normal: dict[Node, Node], b: Rewriter) -> None:
+def _normalise(root: Node, first: Node, made: tuple[Node, str], line: Any, normal: dict[Node, Node], b: Rewriter) -> None:
     """Fills ``normal`` for ``root`` and for all that rules make of it, with a stack in place of recursion. ``root`` is interned as ``first``,
-    of which a rule has made the first target."""
-    stack = [root, target[0]]
-    pending: dict[Node, tuple[Node, str]] = {first: target}  # a rule has fired here, and what it made is on the stack
-    _refuse_circle([target[0]], pending)
+    of which a rule has made ``made``."""
+    stack = [root, made[0]]
+    pending = {first: made}  # a rule has fired here, and what it made is on the stack
+    _refuse_circle([made[0]], pending)
     while stack:
         node = stack[-1]
         if node in normal:
@@ -57,7 +57,7 @@ def _normalise(root: Node, first: Node, target: tuple[Node, str], line: Any, nor
             continue
         here = b.intern(node, tuple([normal[i] for i in node.inputs]))
         if here not in normal:
-            target = pending.get(here)
+            target: tuple[Node, str] | None = pending.get(here)
             if target is None:
                 target = b.step(here)
             elif target[0] not in normal:

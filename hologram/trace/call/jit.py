@@ -25,7 +25,7 @@ from hologram.trace import compiling, tree
 from hologram.trace.call import automatic, cache_misses
 from hologram.trace.call.abstract_eval import taken_apart
 from hologram.trace.call.signature import AUTOMATIC, Call, Dynamic, Signature, name_of
-from hologram.trace.call.specialisation import NATIVE_LIMIT, SPECIALISATION_LIMIT, Specialisation, home_of, realised_leaves
+from hologram.trace.call.specialisation import NATIVE_LIMIT, SPECIALISATION_LIMIT, VARIANT_LIMIT, Specialisation, home_of, realised_leaves
 from hologram.trace.call.stages import Lowered
 from hologram.trace.call.trace_call import Traced, holds, trace_call
 from hologram.trace.checks import as_function, choice
@@ -119,19 +119,29 @@ class Jitted:
     def _specialised(self, call: Call) -> tuple[Call, Specialisation]:
         """The program for ``call``, and the call as that program takes it, with or without symbols."""
         place = settings.code, *self._device_for(call)
-        if self._signature.automatic and self._specialisations.get((call.key, *place)) is None:
+        if self._signature.automatic and self._specialisations.get((call.key, *place, 0)) is None:
             served = self._automatic(call, place)
             if served is not None:
                 return served
-        found = self._found(call, place)
-        if found.assumptions and not holds(found.assumptions, call):
+        found = self._holding(call, place)
+        if found is None:
             call = call.concrete()
-            return call, self._found(call, place)
+            found = self._found(call, place)
         return call, found
 
-    def _found(self, call: Call, place: Any) -> Specialisation:
+    def _holding(self, call: Call, place: Any) -> Specialisation | None:
+        """The program of the call's signature whose assumptions the call's sizes keep; None where it is compiled for its sizes."""
+        for variant in range(VARIANT_LIMIT):
+            found = self._found(call, place, variant)
+            if not found.assumptions or holds(found.assumptions, call):
+                return found
+            if holds(found.decisions, call):
+                return None
+        return None
+
+    def _found(self, call: Call, place: Any, variant: int = 0) -> Specialisation:
         """The program of the call's very signature: found, or made by one thread while others that ask for it wait."""
-        key = (call.key, *place)
+        key = (call.key, *place, variant)
         found = self._specialisations.get(key)
         return found or compiling.once((id(self), key), lambda: self._specialisations.get(key) or self._specialise(key, call, *place[1:]))
 
@@ -152,13 +162,13 @@ class Jitted:
             reason = "what runs where is decided by them"
         else:
             try:
-                found = self._found(symbolic, place)
+                found = self._holding(symbolic, place)
             except Exception as e:
                 if settings.verify and is_defect(e):
                     raise
                 reason = "with symbols: " + str(e).partition("\n")[0]
             else:
-                return (symbolic, found) if holds(found.assumptions, symbolic) else None
+                return None if found is None else (symbolic, found)
         self._found(call, place)  # what is wrong with the call itself is raised here
         family.is_static = True
         self._tell_miss(f"{self._last_miss}\n  its sizes stay static, because {reason}")

@@ -19,12 +19,13 @@ from hologram.trace.tree import Treedef
 
 
 class Traced:
-    """What tracing a call gives: the graph, the structure of the results, and what was assumed of symbolic extents."""
+    """What tracing a call gives: the graph, the structure of the results, and what was assumed of symbolic extents, of which ``decisions`` are
+    those by which calls get one program or another."""
 
-    __slots__ = ("graph", "out_tree", "assumptions", "refused")
+    __slots__ = ("graph", "out_tree", "assumptions", "decisions", "refused")
 
-    def __init__(self, graph: Graph, out_tree: Treedef, assumptions: list[Expr], refused: str | None = None) -> None:
-        self.graph, self.out_tree, self.assumptions = graph, out_tree, assumptions
+    def __init__(self, graph: Graph, out_tree: Treedef, assumptions: list[Expr], decisions: list[Expr], refused: str | None = None) -> None:
+        self.graph, self.out_tree, self.assumptions, self.decisions = graph, out_tree, assumptions, decisions
         self.refused = refused  # where the function asked for the value of a symbolic extent, and went on: the error that it caught
 
 
@@ -32,14 +33,15 @@ def trace_call(name: str, function: Callable[..., Any], call: Call) -> Traced:
     """Runs ``function`` on fresh arguments of the call's types. What it raises passes through."""
     before = thread_state.trace, thread_state.levels, thread_state.stacks
     try:
-        with Trace(name) as trace, _sizes_noted(call):
+        with Trace(name, call.sizes) as trace, _sizes_noted(call):
             leaves = [wrap(trace.input(t.shape, t.dtype), t.weak) for t in call.types]
             args, options = call.arguments(leaves)
             results, out_tree = tree.flatten(function(*args, **options))
             outputs = [_output(x, name) for x in results]
     finally:  # also where an interrupt came before the trace, or a transform in it, ended itself
         thread_state.trace, thread_state.levels, thread_state.stacks = before
-    return Traced(trace.graph(outputs), out_tree, list(dict.fromkeys(trace.assumptions)), trace.refused)
+    assumed, decided = (list(dict.fromkeys(of)) for of in (trace.assumptions, trace.decisions))
+    return Traced(trace.graph(outputs), out_tree, assumed, decided, trace.refused)
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from hologram.errors import CacheWarning
 from hologram.ir.symbolic import var
 from hologram.settings import override
 from hologram.trace.call import signature
-from tests.support.cache_entries import changed, changes, rewritten
+from tests.support.stored.cache_entries import changed, changes, rewritten
 
 _PROGRAMS = """
 import hashlib, json, sys

@@ -18,7 +18,7 @@ from hologram.ir.op import TABLE
 from hologram.settings import override
 from hologram.trace import compiling, lazy
 from hologram.trace.lazy_programs.notes import note, noted
-from tests.support.cache_entries import WRONG, changed, rewritten
+from tests.support.stored.cache_entries import WRONG, changed, rewritten
 
 KEY = (2, None, ("verify", True), TABLE["add"], (dtypes.float32, 1), 0.5, b"\0")
 NUMBERS = (7, ("int32", b"\1\0\0\0"), -3)
