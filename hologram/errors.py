@@ -126,5 +126,9 @@ class CacheWarning(UserWarning):
 
 
 def is_defect(e: Exception) -> bool:
-    """Whether an exception tells of a defect of the compiler, not of something that it refuses."""
+    """Whether an exception tells of a defect of the compiler, not of something that it refuses.
+
+    >>> hg.errors.is_defect(hg.errors.ShapeError("shapes do not fit"))
+    False
+    """
     return isinstance(e, (CompileError, RewriteError))
