@@ -17,18 +17,21 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from docs.site.public_api import own_docstring, public_modules, public_names, root_of
 from docs.site.staging import write_if_changed
+from hologram import dtypes
 
 MAX_NAMES = 70  # on one page; a module with more has a page for each module that defines some
 MIN_GROUP = 3  # names on such a page; what is left stands on one page together
-RETURNED = (  # classes that no module lists, and whose objects public functions return
-    "hologram.trace.call.jit.Jitted",
-    "hologram.trace.call.stages.Lowered",
-    "hologram.trace.call.stages.Compiled",
-    "hologram.trace.call.stages.Explanation",
-    "hologram.saved.program.Program",
-)
+RETURNED = {  # classes that no module lists, and the function that returns their objects
+    "hologram.trace.call.jit.Jitted": "hologram.jit",
+    "hologram.trace.call.stages.Lowered": "hologram.trace.call.jit.Jitted.lower",
+    "hologram.trace.call.stages.Compiled": "hologram.trace.call.stages.Lowered.compile",
+    "hologram.trace.call.stages.Explanation": "hologram.explain",
+    "hologram.saved.program.Program": "hologram.export",
+}
 ROLE = re.compile(r":(?:py:)?(?:func|class|mod|meth|data|exc|obj|attr):`~?([\w.]+)`")
 INDENT = "   "
 
@@ -114,6 +117,7 @@ def _index() -> tuple[dict[str, list[Entry]], dict[int, str]]:
         for entry in found[module.__name__]:
             if _is_api(entry.value):
                 described.setdefault(id(entry.value), f"{names[module.__name__]}.{entry.names[0]}")
+    described |= {id(lookup(path, "hologram")): path for path in RETURNED}
     return found, described
 
 
@@ -165,7 +169,7 @@ def description(entry: Entry) -> str:
     """Of one object of a module: its signature, its docstring, the methods of a class."""
     value = entry.value
     if not _is_api(value):
-        return directive("data", entry.names, "", f"``{value!r}``" if isinstance(value, int | float | str | type(None)) else docstring(value))
+        return directive("data", entry.names, "", constant(value))
     kind = "function" if not isinstance(value, type) else "exception" if issubclass(value, BaseException) else "class"
     if entry.elsewhere:
         return directive(kind, entry.names, signature_of(value), f"The same as :py:obj:`{entry.elsewhere}`.")
@@ -176,6 +180,17 @@ def description(entry: Entry) -> str:
     if kind == "class":
         body = "\n\n".join([body, *members(value)])
     return directive(kind, entry.names, signature_of(value), body)
+
+
+def constant(value: Any) -> str:
+    """What a value is: a number, an element type, or an object with methods of its own."""
+    if isinstance(value, int | float | str | type(None)):
+        return f"``{value!r}``"
+    if root_of(type(value)) == "hologram" and not isinstance(value, dtypes.DType):
+        return docstring(value) or f"{summary(type(value))}."
+    if isinstance(value, dtypes.DType | np.dtype) or isinstance(value, type) and issubclass(value, np.generic) and not value.__subclasses__():
+        return f"The element type {value.__name__ if isinstance(value, type) else value}."
+    return f"NumPy's ``{value.__name__}``." if isinstance(value, type) else f"An object of NumPy's class ``{type(value).__name__}``."
 
 
 def members(cls: type) -> Iterator[str]:
@@ -248,9 +263,12 @@ def module_pages(module: ModuleType, name: str, shown: list[Entry]) -> Iterator[
 
 
 def returned_page() -> str:
-    classes = [getattr(import_module(path.rpartition(".")[0]), path.rpartition(".")[2]) for path in RETURNED]
-    parts = [f".. py:currentmodule:: {c.__module__}\n\n{description(Entry(c, [c.__name__]))}" for c in classes]
-    return title("What calls return") + "\nClasses that are not made by their names: public functions return their objects.\n\n" + "\n\n".join(parts)
+    parts = [title("What calls return"), "Classes that are not made by their names: public functions return their objects."]
+    for path, function in RETURNED.items():
+        cls = lookup(path, "hologram")
+        body = "\n\n".join([f"Returned by :py:obj:`~{function}`.", docstring(cls), *members(cls)])
+        parts.append(f".. py:currentmodule:: {cls.__module__}\n\n{directive('class', [cls.__name__], '', body)}")
+    return "\n\n".join(parts)
 
 
 def index(rows: list[tuple[str, str]]) -> str:

@@ -126,3 +126,25 @@ def test_pages_are_as_sphinx_wants_them(pages: dict[str, str], tmp_path: Path) -
     for page, text in pages.items():
         title, rule = text.split("\n")[:2]
         assert len(title) == len(rule) and set(rule) == {"="}, page
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("pi", "``3.141592653589793``"),
+        ("newaxis", "``None``"),
+        ("float16", "The element type float16."),
+        ("bfloat16", "The element type bfloat16."),
+        ("floating", "NumPy's ``floating``."),
+        ("s_", "An object of NumPy's class ``IndexExpression``."),
+    ],
+)
+def test_constants_say_what_they_are(name: str, text: str) -> None:
+    assert reference.constant(getattr(hologram.numpy, name)) == text
+    assert reference.constant(hologram.dtypes.float32) == "The element type float32."
+    assert reference.constant(hologram.tree.LEAF).startswith("Structure of a pytree")
+
+
+def test_what_calls_return_says_which_call(pages: dict[str, str]) -> None:
+    text = pages["returned"]
+    assert "Returned by :py:obj:`~hologram.jit`." in text and ".. py:method:: memory_analysis()" in text
