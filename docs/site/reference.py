@@ -24,6 +24,7 @@ from docs.site.staging import write_if_changed
 from hologram import dtypes
 
 MAX_NAMES = 70  # on one page; a module with more has a page for each module that defines some
+CONSTANTS, OTHERS = "constants and types", "others"
 MIN_GROUP = 3  # names on such a page; what is left stands on one page together
 RETURNED = {  # classes that no module lists, and the function that returns their objects
     "hologram.trace.call.jit.Jitted": "hologram.jit",
@@ -208,7 +209,7 @@ def members(cls: type) -> Iterator[str]:
 
 
 def table(rows: Iterable[tuple[str, str]]) -> str:
-    lines = [f"{INDENT}* - {name}\n{INDENT}  - {text}" for name, text in rows]
+    lines = [f"{INDENT}* - {name}\n{INDENT}  - {text.replace(chr(10), chr(10) + INDENT + '    ')}" for name, text in rows]
     return ".. list-table::\n   :widths: 30 70\n   :class: summary\n\n" + "\n".join(lines) + "\n"
 
 
@@ -229,11 +230,11 @@ def groups(shown: list[Entry]) -> dict[str, list[Entry]]:
     for entry in shown:
         where = getattr(entry.value, "__module__", None) if _is_api(entry.value) else None
         is_ufunc = type(entry.value).__name__ == "ufunc"
-        found.setdefault("elementwise functions" if is_ufunc else _words(where) if where else "constants and types", []).append(entry)
+        found.setdefault("elementwise functions" if is_ufunc else _words(where) if where else CONSTANTS, []).append(entry)
     small = [name for name, some in found.items() if len(some) < MIN_GROUP]
     if small:
-        found["others"] = [entry for name in small for entry in found.pop(name)]
-    return dict(sorted(found.items(), key=lambda item: (item[0] in ("constants and types", "others"), item[0])))
+        found[OTHERS] = [entry for name in small for entry in found.pop(name)]
+    return dict(sorted(found.items(), key=lambda item: (item[0] in (CONSTANTS, OTHERS), item[0])))
 
 
 def _words(module: str) -> str:
@@ -241,11 +242,12 @@ def _words(module: str) -> str:
     return "elementwise functions" if last == "elementwise" else last
 
 
-def _group_about(shown: list[Entry]) -> str:
-    """What the module that defines most of a group says of itself."""
-    where = [m for e in shown if (m := getattr(e.value, "__module__", None)) and _is_api(e.value) and m.count(".") >= 1]
-    text = import_module(max(set(where), key=where.count)).__doc__ if where else None
-    return (text or "").split("\n\n")[0]
+def _group_about(module: str, group: str, shown: list[Entry]) -> str:
+    """What the module that defines most of a group says of itself; what the public module makes itself counts for none."""
+    where = [m for e in shown if (m := getattr(e.value, "__module__", None)) and _is_api(e.value) and "." in m and m != module]
+    if group in (CONSTANTS, OTHERS) or not where:
+        return ""
+    return (import_module(max(set(where), key=where.count)).__doc__ or "").split("\n\n")[0].replace("\n", " ")
 
 
 def module_pages(module: ModuleType, name: str, shown: list[Entry]) -> Iterator[tuple[str, str]]:
@@ -254,12 +256,18 @@ def module_pages(module: ModuleType, name: str, shown: list[Entry]) -> Iterator[
     if len(shown) <= MAX_NAMES:
         yield name, head + listing(shown, name)
         return
-    pages = groups(shown)
-    toc = "\n".join(f"{INDENT}{name}/{group.replace(' ', '_')}" for group in pages)
-    yield name, f"{head}.. toctree::\n   :maxdepth: 1\n\n{toc}\n"
-    for group, some in pages.items():
-        page = f"{title(f'{name}: {group}')}\n{_group_about(some) if group not in ('others', 'constants and types') else ''}\n\n{listing(some, name)}"
-        yield f"{name}/{group.replace(' ', '_')}", page
+    pages = {group: (f"{name}/{group.replace(' ', '_')}", some) for group, some in groups(shown).items()}
+    rows = [
+        (f":doc:`{group} <{page}>`", f"{_group_about(name, group, some)}\n\n{_names(name, some)}".lstrip()) for group, (page, some) in pages.items()
+    ]
+    yield name, f"{head}{table(rows)}\n.. toctree::\n   :hidden:\n\n" + "".join(f"{INDENT}{group} <{page}>\n" for group, (page, _) in pages.items())
+    for group, (page, some) in pages.items():
+        yield page, f"{title(f'{name}: {group}')}\n{_group_about(name, group, some)}\n\n{listing(some, name)}"
+
+
+def _names(module: str, shown: list[Entry]) -> str:
+    """Links to all that is described, by all its names."""
+    return " ".join(f":py:obj:`~{module}.{name}`" for entry in shown for name in entry.names)
 
 
 def returned_page() -> str:

@@ -43,8 +43,9 @@ def pages(root: Path = ROOT) -> dict[str, str]:
         found[f"examples/{path.name}"] = f"examples/{path.stem}.md"
     for source in [name for name in found if name.endswith(".md")]:
         for target, _ in links((root / source).read_text()):
-            if _is_code(root / (path := _resolved(source, target))):
-                found.setdefault(path, f"source/{path.removesuffix('.py')}.md")
+            module = _resolved(source, target)
+            if _is_code(root / module):
+                found.setdefault(module, f"source/{module.removesuffix('.py')}.md")
     return found
 
 
@@ -60,7 +61,12 @@ def _resolved(source: str, target: str) -> str:
 def links(text: str) -> list[tuple[str, str]]:
     """Targets and anchors of the links of a Markdown text to other files."""
     found: list[tuple[str, str]] = []
-    outside_code(lambda part: found.extend(pair for pair in LINK.findall(part) if not re.match(r"[a-z]+:", pair[0])) or part, text)
+
+    def collect(part: str) -> str:
+        found.extend(pair for pair in LINK.findall(part) if not re.match(r"[a-z]+:", pair[0]))
+        return part
+
+    outside_code(collect, text)
     return found
 
 
