@@ -62,13 +62,13 @@ def from_readme(text: str) -> tuple[str, dict[str, list[Row]]]:
 
 
 def from_results(results: dict[str, Any]) -> dict[str, list[Row]]:
-    """The cases of ``results.json`` by group; operations, which are groups of sizes, together. Results that are wrong are left out."""
+    """The cases of ``results.json`` by group; operations, each a group of sizes there, by size. Results that are wrong are left out."""
     groups: dict[str, list[Row]] = {}
-    counts = [row["group"] for row in results["cases"]]
     for row in results["cases"]:
         times = {NAMES.get(f, f): r["time"] * 1e6 for f, r in row["results"].items() if "time" in r and r["agrees"]}
-        name = row["group"] if counts.count(row["group"]) != 5 else "operations"
-        groups.setdefault(name.capitalize(), []).append(Row(row["case"], times | ({FLOOR: row["floor"] * 1e6} if row["floor"] else {})))
+        operation = re.fullmatch(rf"{re.escape(row['group'])} (\d+)", row["case"])
+        name = f"Operations on {int(operation[1]):,} elements" if operation else row["group"].capitalize()
+        groups.setdefault(name, []).append(Row(row["case"], times | ({FLOOR: row["floor"] * 1e6} if row["floor"] else {})))
     return groups
 
 
@@ -112,7 +112,7 @@ def write(folder: Path, measured: Path, readme: Path = ROOT / "README.md") -> se
         tables = ""
     page, written = [HEAD, source], {folder / "measured.md"}
     for name, rows in groups.items():
-        picture = folder / "figures" / f"{re.sub(r'[^a-z]+', '_', name.lower())}.png"
+        picture = folder / "figures" / f"{re.sub(r'[^a-z0-9]+', '_', name.lower())}.png"
         draw(rows, picture)
         written.add(picture)
         page += [f"## {name}", f"![Times relative to Hologram's: {name.lower()}](figures/{picture.name}){{.wide}}"]

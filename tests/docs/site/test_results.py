@@ -37,6 +37,21 @@ def test_wrong_results_are_left_out() -> None:
     assert rows[0].times == pytest.approx({"Hologram": 2.0, "NumPy": 8.0, "floor": 1.0}) and "Hologram" not in rows[1].times
 
 
+def test_operations_are_grouped_by_size() -> None:
+    time = {"results": {"hologram": {"time": 1e-6, "agrees": True}}}
+    cases = [
+        ROW | time | {"case": case, "group": group}
+        for case, group in (("exp 1000", "exp"), ("exp 10000", "exp"), ("multiply add 1000", "multiply add"))
+    ]
+    cases += [ROW | time | {"case": f"gelu {n}"} for n in range(5)]
+    groups = results.from_results({"cases": cases})
+    assert {name: len(rows) for name, rows in groups.items()} == {
+        "Operations on 1,000 elements": 2,
+        "Operations on 10,000 elements": 1,
+        "Pipelines": 5,
+    }
+
+
 @pytest.mark.parametrize("measured", [False, True])
 def test_the_page_has_plots_and_says_where_they_are_from(measured: bool, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
