@@ -26,7 +26,7 @@ myst_heading_anchors = 4
 nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
-nb_execution_timeout = 120
+nb_execution_timeout = 300  # seconds of a cell: machines may be busy
 nb_merge_streams = True
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}  # these would come from the network
 
