@@ -12,7 +12,7 @@ BIN := .venv/bin
 , := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-oldest test-levels test-arm fuzz lint bench test-gpu bench-gpu wheel clean
+.PHONY: help demo test test-all test-oldest test-levels test-arm fuzz lint docs bench test-gpu bench-gpu wheel clean
 .SECONDARY:
 
 help:  ## this list
@@ -57,6 +57,9 @@ test-gpu:  ## the whole op table on a GPU, a sample under compute-sanitizer; say
 
 bench-gpu:  ## the benchmarks of a GPU: writes benchmarks/results; without one, what to expect of an H200
 	$(call with_all_of,cupy$(,) llvmlite$(,) ml_dtypes,.venv/installed-bench,-m benchmarks.gpu)
+
+docs: .venv/installed-docs  ## the documentation site in out/site: spelling and links checked, tutorials executed, figures drawn
+	$(BIN)/python -m docs.site
 
 wheel: .venv/installed-wheel  ## wheel and sdist in dist/, each tried in a fresh environment
 	rm -rf dist build

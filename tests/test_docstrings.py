@@ -1,6 +1,6 @@
 """Every public callable has a docstring of its own with an example, and the examples print what they say.
 
-What is public is asked of the modules: ``__dir__``, ``__all__`` or, where there is neither, what a module defines without a leading underscore.
+What is public ``docs/site/public_api.py`` finds, for the reference on the site, too.
 Examples assume ``import hologram as hg``, ``import hologram.numpy as hnp`` and ``import numpy as np``; those of ``hologram_ffi`` and
 ``hologram_torch`` their names, and ``import torch``.
 """
@@ -12,63 +12,20 @@ import io
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 import pytest
 
 import hologram
+from docs.site.public_api import TORCH, own_docstring, public_callables, public_modules
 
-TORCH = ("hologram_torch",) if find_spec("torch") else ()
-ROOTS = ("hologram", "hologram.control", "hologram.sdk", "hologram_ffi", *TORCH)
-FOREIGN = ("numpy", "ml_dtypes", "torch")  # types of elements, which have documentation of their own
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+(?=e))(?:e[-+]?\d+)?")
 DIGITS = 1e-5  # other processors and versions of LAPACK may round the last digits otherwise
-
-
-def root_of(x: Any) -> str:
-    """The package that defines ``x``; "" for what native code makes."""
-    return str(x.__name__ if isinstance(x, ModuleType) else getattr(x, "__module__", None) or "").split(".")[0]
-
-
-def public_names(module: ModuleType) -> list[str]:
-    shown = dir(module) if "__dir__" in vars(module) else ["_"]
-    if not any(name.startswith("_") and not name.startswith("__") for name in shown):  # one that lists public names, and not all globals
-        return shown
-    if hasattr(module, "__all__"):
-        return list(module.__all__)
-    return [name for name, value in vars(module).items() if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__]
-
-
-def public_modules() -> list[ModuleType]:
-    """Those that users reach by their names from the roots: modules without ``__all__`` only if the library's own list has them."""
-    found = {name: import_module(name) for name in ROOTS}
-    todo = list(found.values())
-    while todo:
-        module = todo.pop()
-        for value in [getattr(module, name) for name in public_names(module)]:
-            listed = isinstance(value, ModuleType) and (module.__name__ in ROOTS or hasattr(value, "__all__"))
-            if listed and root_of(value).startswith("hologram") and value.__name__ not in found:
-                found[value.__name__] = value
-                todo.append(value)
-    return list(found.values())
-
-
-def public_callables(module: ModuleType) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Each once, by its first name. Errors are left out: they are raised, not called."""
-    met: set[int] = set()
-    for name in public_names(module):
-        value = getattr(module, name)
-        is_error = isinstance(value, type) and issubclass(value, BaseException)
-        if callable(value) and root_of(value) not in FOREIGN and not is_error and id(value) not in met:
-            met.add(id(value))
-            yield f"{module.__name__}.{name}", value
 
 
 MODULES = public_modules()
@@ -96,15 +53,6 @@ def assert_passing(tests: Iterable[doctest.DocTest]) -> None:
     for test in tests:
         doctest.DocTestRunner(Checker(), verbose=False, optionflags=FLAGS).run(test, out=said.write, clear_globs=False)  # torch cleans up there
     assert not said.getvalue(), said.getvalue()
-
-
-def own_docstring(x: Any) -> str:
-    """The docstring, unless it is that of the class of ``x`` or of a base class, or what a dataclass has without one."""
-    text = getattr(x, "__doc__", None) or ""
-    classes = x.__mro__[1:] if isinstance(x, type) else type(x).__mro__
-    inherited = {getattr(c, "__doc__", None) for c in classes}
-    made = isinstance(x, type) and text.startswith(f"{x.__name__}(") and text.endswith(")")
-    return "" if text in inherited or made else text
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda m: m.__name__)

@@ -61,7 +61,7 @@ def multivariate_normal(key: Any, mean: Any, cov: Any, shape: Any = None, dtype:
 
 
 def ball(key: Any, d: int, p: float = 2, shape: Any = (), dtype: Any = None) -> Tensor:
-    """Uniform distribution in the unit ball of the ``p``-norm in ``d`` dimensions: vectors (*shape, d).
+    """Uniform distribution in the unit ball of the ``p``-norm in ``d`` dimensions: vectors ``(*shape, d)``.
 
     The method is that of Barthe and others, A probabilistic approach to the geometry of the l_p^n-ball, 2005. ``p`` is a known number from 1 up;
     ``shape`` is without the vectors' axis. Types are those of :func:`uniform`. Raises ArgumentError for another ``p`` or ``d``.

@@ -225,8 +225,8 @@ def backend(
     """The backend of ``torch.compile(model, backend="hologram")``, which calls it with each graph that Dynamo captures.
 
     ``torch.compile(…, options={"precision": "exact"})`` chooses one of :func:`hologram.jit`'s precisions; ``{"freeze": True}`` holds parameters that
-    are on the CPU in graphs for inference (:mod:`frozen`). ``mode`` is one of torch's, all of which compile alike; a mode that asks for tuning is
-    told of in the log. Raises ArgumentError for other options and modes.
+    are on the CPU in graphs for inference (:mod:`hologram_torch.compile.frozen`). ``mode`` is one of torch's, all of which compile alike; a mode
+    that asks for tuning is told of in the log. Raises ArgumentError for other options and modes.
 
     >>> model = torch.compile(lambda x: torch.relu(x) + 1, backend="hologram")
     >>> model(torch.tensor([-1.0, 2.0]))

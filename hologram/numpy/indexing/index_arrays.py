@@ -24,7 +24,7 @@ __all__ = [
 
 
 def indices(dimensions: Sequence[int], dtype: Any = None) -> Tensor:
-    """Indices of a grid (number of axes, *dimensions): its index along each axis at every position; int64 unless ``dtype``.
+    """Indices of a grid, ``(number of axes, *dimensions)``: its index along each axis at every position; int64 unless ``dtype``.
 
     >>> hnp.indices((2, 2))[1]
     Tensor([[0, 1],

@@ -1,0 +1,3 @@
+from tests.support.browser import browser
+
+__all__ = ["browser"]
