@@ -164,7 +164,7 @@ def _operation(node: Node, names: dict[Node, str]) -> str:
         value = const_value(node)
         return f"const {value!s}" if value == value else f"const nan:{node.attrs[1].hex()}"
     hidden = ("storage", "shape", "body", "cond", "branches")
-    named = zip(node.op.attrs, node.attrs, strict=True)
+    named = node.op.named(node.attrs)
     shown = [(n, v) for n, v in named if n not in hidden and (n, v) != ("dtype", node.dtype.name)]  # the type of the result stands beside it
     attrs = [f"{name}={_attribute(value)}" for name, value in shown]
     if node.op.name == "cast":

@@ -63,7 +63,7 @@ class CompiledModule:
             "outputs": [(o.kind, o.index) for o in s.outputs],
             "computed": [(n.dtype.name, list(s.result_shape(n))) for n in s.computed] if s.static else [],
             "arena": s.allocate({}).arena_bytes if s.static else 0,
-            "long": is_long(s.cost),
+            "long": is_long(s.cost) or "call ptr @hg_bar_begin(" in self.llvm,  # whoever draws the bar needs the GIL
             "brief": not is_long(s.donated_cost),
             "routines": routines,
             "parallel": (PARALLEL | TEAM * (s.cost > TEAM_NS and not routines)) * ("@hg_parallel_for(ptr %ctx" in self.llvm),

@@ -34,7 +34,7 @@ class Lowered:
     def compile(self) -> Compiled:
         """The native program."""
         if self._compiled is None:
-            executable: Any = compiling.compile_graph(self.graph, self.precision, self.device, self._homes)
+            executable: Any = compiling.compile_graph(self.graph, self.precision, self.device, self._homes, self.name)
             self._compiled = Compiled(self.name, self._signature, self._call, self._traced, executable)
         return self._compiled
 
