@@ -12,6 +12,7 @@ from hologram.ir.leaves import input_
 from hologram.ir.node import Builder, Node, const_value
 from hologram.ir.symbolic import symbols_of
 from hologram.ir.traversal import topological
+from hologram.support.html import html_method
 
 
 class Graph:
@@ -44,6 +45,8 @@ class Graph:
 
     def __str__(self) -> str:
         return text(self)
+
+    _repr_html_ = html_method("notebook.programs:graph_html")
 
     def to_networkx(self) -> Any:
         """A ``networkx.MultiDiGraph`` from inputs to users; nodes are numbered as in the text and carry ``op``, ``attrs``, ``shape`` and
