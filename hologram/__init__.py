@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hologram.control import associative_scan, cond, fori_loop, scan, switch, while_loop
     from hologram.control.callbacks import pure_callback
     from hologram.control.progress import progress
-    from hologram.notebook.images import Image, as_image
+    from hologram.notebook.images import as_image
     from hologram.saved.exporting import export
     from hologram.saved.loading import load
     from hologram.sdk import backend, ops
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 _WHERE = {
     "Buffer": "sdk.buffer",
     "Executor": "sdk.executor",
-    "Image": "notebook.images",
     "ShapeDtypeStruct": "trace.call.abstract_eval",
     "Tensor": "trace.tensor",
     "as_image": "notebook.images",
@@ -89,7 +88,7 @@ _PACKAGES = ("dtypes", "errors", "fft", "lax", "linalg", "nn", "numpy", "random"
 _MODULES = {name: name for name in _PACKAGES} | {"backend": "sdk.backend", "ops": "sdk.ops", "tree": "trace.tree"}
 
 __all__ = [
-    "Buffer", "Executor", "Image", "ShapeDtypeStruct", "Tensor", "__version__", "as_image", "asarray", "associative_scan", "backend",
+    "Buffer", "Executor", "ShapeDtypeStruct", "Tensor", "__version__", "as_image", "asarray", "associative_scan", "backend",
     "block_until_ready", "checkpoint", "clear_caches", "cond", "custom_jvp", "custom_vjp", "default_device", "device_put", "devices", "disable_jit",
     "dtypes", "errors", "eval", "eval_shape", "explain", "export", "fft", "fori_loop", "from_dlpack", "grad", "hessian", "jacfwd", "jacrev", "jit",
     "jvp", "lax", "linalg", "linearize", "load", "make_graph", "nn", "numpy", "ops", "progress", "pure_callback", "random", "scan",

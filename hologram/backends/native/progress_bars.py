@@ -20,9 +20,6 @@ STATE, SERIAL, TOTAL, THREAD, SHOWN, LABEL, DONE = (
 )
 
 
-_fence = threading.Lock()  # whose taking orders a store before a load
-
-
 class NativeBar(bars.Bar):
     """A slot, for as long as one loop has it."""
 
@@ -42,7 +39,7 @@ class NativeBar(bars.Bar):
 
     def announce(self) -> bool:
         self.words[SHOWN] = 1
-        with _fence:  # the loop says that it ends before it looks whether it has been shown
+        with threading.Lock():  # a fence: the loop says that it ends before it looks whether it has been shown
             return bool(self.words[STATE] == BAR_RUNNING and self.words[SERIAL] == self.serial)
 
 

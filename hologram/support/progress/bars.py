@@ -27,8 +27,9 @@ class Bar:
 
     __slots__ = ("label", "total", "done", "delay", "started", "stepless", "detail", "meter", "thread")
 
-    def __init__(self, label: str, total: int | None = None, delay: float = LOOP_DELAY, stepless: bool = False) -> None:
-        self.label, self.total, self.delay, self.stepless = label, total, delay, stepless
+    def __init__(self, label: str, total: int | None = None, delay: float | None = None, stepless: bool = False) -> None:
+        self.label, self.total, self.stepless = label, total, stepless
+        self.delay = LOOP_DELAY if delay is None else delay
         self.thread = threading.get_ident()
         self.done, self.detail, self.started = 0, "", time.perf_counter()
         self.meter = Meter(self.started)
@@ -94,7 +95,7 @@ class Watch:
         with self.lock:
             if self.drawn.pop(id(bar), None) is not None and self.display is not None:
                 outer = any(b.thread == bar.thread and b.started < bar.started for b in self._bars() if b is not bar)
-                self._safely(self.display.end, bar.at(time.perf_counter())._replace(leaves=not (bar.stepless or outer)))
+                self._safely(self.display.end, bar.at(time.perf_counter())._replace(ended=True, leaves=not (bar.stepless or outer)))
 
     # --- the thread ----------------------------------------------------------------------------------------------------
 
@@ -167,8 +168,8 @@ def _after_fork() -> None:
 def work(label: str) -> Iterator[Bar]:
     """Shows that something without steps is under way, once it has taken :data:`WORK_DELAY`."""
     bar, before = Bar(label, delay=WORK_DELAY, stepless=True), _work.bar
-    watch.add(bar)
     try:
+        watch.add(bar)
         _work.bar = bar
         yield bar
     finally:
@@ -186,9 +187,9 @@ def phase(name: str) -> None:
 def counting(label: Sequence[str], total: int | None = None) -> Iterator[Bar]:
     """A bar for steps that are counted in ``done``, drawn if there is a label."""
     bar = Bar(label[0] if label else "", total)
-    if label:
-        watch.add(bar)
     try:
+        if label:
+            watch.add(bar)
         yield bar
     finally:
         if label:

@@ -134,8 +134,9 @@ class Rich:
 
             spinner = SpinnerColumn(finished_text="")
             columns = [spinner, TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[times]}", markup=False)]
-            # standard streams stay what they are: what is printed meanwhile is not rich's
-            self.live = Progress(*columns, console=self.console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
+            # what is printed meanwhile goes above the bars, unless standard output is elsewhere
+            redirect = sys.stdout is not None and sys.stdout.isatty()
+            self.live = Progress(*columns, console=self.console, auto_refresh=False, redirect_stdout=redirect)
             self.live.start()
         return self.live
 

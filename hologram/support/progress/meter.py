@@ -11,7 +11,8 @@ BAR_CELLS = 24
 
 class Progress(NamedTuple):
     """A bar at one time. ``key`` tells it from others; ``total`` is None where nobody knows; ``rate`` is steps a second, None before it is known;
-    ``stepless``: nothing is counted; ``detail`` says what is done now; ``leaves``: the bar stays when it has ended."""
+    ``stepless``: nothing is counted; ``detail`` says what is done now; ``ended``: this is the last of it;
+    ``leaves``: it stays."""
 
     key: Any
     label: str
@@ -21,6 +22,7 @@ class Progress(NamedTuple):
     rate: float | None = None
     stepless: bool = False
     detail: str = ""
+    ended: bool = False
     leaves: bool = True
 
     @property
@@ -40,8 +42,8 @@ class Progress(NamedTuple):
             return f"{self.elapsed:.0f} s{' · ' * bool(self.detail)}{self.detail}"
         counts = f"{self.done:,}" if self.total is None else f"{self.done:,}/{self.total:,}"
         parts = [counts if self.total is not None else f"{counts} steps", clock(self.elapsed)]
-        if self.remaining is not None and self.done < (self.total or 0):
-            parts.append(f"{clock(self.remaining)} left")
+        if self.total is not None and self.done < self.total:
+            parts += ["stopped"] if self.ended else [] if self.remaining is None else [f"{clock(self.remaining)} left"]
         return " · ".join([*parts, *([spelled_rate(self.rate)] if self.rate else [])])
 
     def line(self, width: int, ascii_only: bool = False) -> str:
