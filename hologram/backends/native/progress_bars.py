@@ -62,7 +62,7 @@ class Slots:
         bars.watch.sources.append(self)
 
     def _follow(self) -> None:
-        self.record.off = int(settings.progress == "off")
+        self.record.off, self.record.quiet_until = int(settings.progress == "off"), 0
 
     def _after_fork(self) -> None:
         self.known = [None] * BAR_SLOTS

@@ -27,6 +27,7 @@ from hologram.backends.native.code.records import (
     BAR_SLOTS,
     Bar,
     Context,
+    pool,
     progress,
 )
 from hologram.backends.native_lang.language import (
@@ -41,8 +42,11 @@ from hologram.backends.native_lang.language import (
     native,
     ptr,
     release,
+    ticks,
     void,
 )
+
+QUIET_POLLS = 100  # times between looks for signals, a second in all, for which a loop that nobody wants to see asks no more
 
 # None is the null pointer.
 # mypy: disable-error-code="return-value"
@@ -94,8 +98,11 @@ def bar_begin(context: Context, label: ptr, total: i64) -> Bar:
     release(bar.done, 0)
     context.bars += 1
     exchange(bar.state, BAR_RUNNING)
-    if acquire(progress.watched) == 0 and with_gil(context, progress.wake, integer(bar)) != 0:
-        context.cancelled = 1
+    if acquire(progress.watched) == 0 and ticks() > progress.quiet_until:
+        if with_gil(context, progress.wake, integer(bar)) != 0:
+            context.cancelled = 1
+        if acquire(progress.watched) == 0:
+            progress.quiet_until = ticks() + QUIET_POLLS * pool.poll_ticks
     return bar
 
 

@@ -462,6 +462,7 @@ class Progress(Struct):
 
     bars: Array[Bar]
     watched: i64  # a thread looks at the slots
+    quiet_until: i64  # ticks: nobody wanted to when last asked, and is not asked again before
     off: i64  # no bars are drawn
     wake: ptr  # Python callables of the address of a slot
     finish: ptr
