@@ -19,6 +19,18 @@ _CHANGE_CODE = ("disabled_passes", "target", "tf32", "hold_limit", "checked")
 listeners: list[Callable[[], None]] = []  # called when a field has changed that native code follows
 
 
+_OFF, _ON = ("0", "false", "no", "off", ""), ("1", "true", "yes", "on")
+
+
+def _switch(value: Any) -> str:
+    """``on``, ``off`` or ``auto``. Raises ValueError for anything else."""
+    text = str(value).strip().lower()
+    found = "off" if text in _OFF else "on" if text in _ON else text
+    if found not in ("on", "off", "auto"):
+        raise ValueError(f"progress is on, off or auto, not {value!r}")
+    return found
+
+
 @dataclass(slots=True)
 class Settings:
     """Every switch, one field each; :data:`settings` is the one that counts. An unknown field is an AttributeError.
@@ -43,15 +55,18 @@ class Settings:
     verify: bool = False  # HOLOGRAM_VERIFY: the compiler proves what it makes: graphs after each pass, kernels, plans
     tf32: bool = False  # HOLOGRAM_TF32: products of float32 on CUDA may round factors to TF32, except in precision="exact"
     checked: bool = False  # HOLOGRAM_CHECKED: kernels of the CPU check every index, memory starts as NaNs between guard pages; several times slower
+    progress: str = "auto"  # HOLOGRAM_PROGRESS: bars of long loops and compilations: auto, in terminals and notebooks; on, everywhere; off
     code: tuple[Any, ...] = field(init=False, repr=False)  # the fields on which code depends: a part of every key of compiled code
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "disabled_passes":
             value = (value,) if isinstance(value, str) else tuple(value)
+        if name == "progress":
+            value = _switch(value)
         object.__setattr__(self, name, value)
         if name in _CHANGE_CODE:
             object.__setattr__(self, "code", tuple([getattr(self, n, None) for n in _CHANGE_CODE]))
-        if name in _CHANGE_CODE or name in ("native", "memory_limit"):
+        if name in _CHANGE_CODE or name in ("native", "memory_limit", "progress"):
             for listener in listeners:
                 listener()
 
@@ -78,7 +93,7 @@ def _parse(name: str, default: Any, text: str | None) -> Any:
     if text is None or (text == "" and name == "cache_dir"):  # "" would be the current folder
         return default
     if isinstance(default, bool):
-        return text.strip().lower() not in ("0", "false", "no", "off", "")
+        return text.strip().lower() not in _OFF
     if isinstance(default, int):
         try:
             return int(text)

@@ -38,6 +38,11 @@ class Compilation:
         return Context(self.guarantee, self.tile, self.hold)
 
     @property
+    def is_planned(self) -> bool:
+        """Whether the plan is there already, so that what it says costs nothing."""
+        return {"_reduced", "execution_plan"} <= self.__dict__.keys()
+
+    @property
     def canonical(self) -> Graph:
         return self._reduced[0]
 

@@ -12,6 +12,7 @@ from hologram.ir.leaves import input_
 from hologram.ir.node import Builder, Node, const_value
 from hologram.ir.symbolic import Atom, variables_of
 from hologram.ir.traversal import topological
+from hologram.support.html import html_method
 
 
 class Graph:
@@ -58,6 +59,8 @@ class Graph:
 
     def __str__(self) -> str:
         return text(self)
+
+    _repr_html_ = html_method("notebook.programs:graph_html")
 
     def to_networkx(self) -> Any:
         """A ``networkx.MultiDiGraph`` from inputs to users; nodes are numbered as in the text and carry ``op``, ``attrs``, ``shape`` and
@@ -178,7 +181,7 @@ def _operation(node: Node, names: dict[Node, str]) -> str:
         value = const_value(node)
         return f"const {value!s}" if value == value else f"const nan:{node.attrs[1].hex()}"
     hidden = ("storage", "shape", "body", "cond", "branches")
-    named = zip(node.op.attrs, node.attrs, strict=True)
+    named = node.op.named(node.attrs)
     shown = [(n, v) for n, v in named if n not in hidden and (n, v) != ("dtype", node.dtype.name)]  # the type of the result stands beside it
     attrs = [f"{name}={_attribute(value)}" for name, value in shown]
     if node.op.name == "cast":

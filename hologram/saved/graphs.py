@@ -95,7 +95,8 @@ class GraphWriter:
         if node.op is custom and self._arguments is not None:
             self._arguments = node.inputs[1:]
         try:
-            return [KINDS[name].encode(value, self) for name, value in zip(node.op.attrs, node.attrs, strict=True)]
+            written = node.attrs[: len(node.op.attrs)]  # bars of loops are this process's
+            return [KINDS[name].encode(value, self) for name, value in node.op.named(written)]
         except ExportError as e:
             raise e if str(e).startswith("export") else ExportError(f"export: {node.op.name}: {e}") from None
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from hologram.settings import settings
+from hologram.support.progress.bars import phase
 
 DEVICES, TIMINGS, KERNELS, SOURCE, GRAPHS, PASSES, ASSEMBLY = range(1, 8)
 
@@ -25,7 +26,8 @@ _SILENT = contextlib.nullcontext()
 
 
 def timed(title: str) -> contextlib.AbstractContextManager[None]:
-    """Tells how long a block took."""
+    """Tells how long a block took; it is what the thread does now."""
+    phase(title)
     return _SILENT if settings.debug < TIMINGS else _told(title)
 
 

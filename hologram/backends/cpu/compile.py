@@ -60,12 +60,13 @@ class CompiledModule:
     def facts(self) -> dict[str, Any]:
         """What a call of any plan must know."""
         s, routines = self.execution_plan, routines_of(self.llvm)
+        has_bars = "call ptr @hg_bar_begin(" in self.llvm  # whoever draws them needs the GIL, and may end the call
         return {
             "outputs": [(o.kind, o.index) for o in s.outputs],
             "computed": [(n.dtype.name, list(map(encode, s.result_shape(n)))) for n in s.computed],
             "arena": s.allocate({}).arena_bytes if s.static else 0,
-            "long": is_long(s.cost),
-            "brief": not is_long(s.donated_cost),
+            "long": is_long(s.cost) or has_bars,
+            "brief": not is_long(s.donated_cost) and not has_bars,
             "routines": routines,
             "parallel": (PARALLEL | TEAM * (s.cost > TEAM_NS and not routines)) * ("@hg_parallel_for(ptr %ctx" in self.llvm),
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
+import time
 import types
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
@@ -16,6 +17,7 @@ from hologram.backends.native.tracing import tracing
 from hologram.errors import DeviceError, is_defect
 from hologram.ir.devices import AUTO, CPU, resolve
 from hologram.settings import settings
+from hologram.support.html import html_method
 from hologram.support.lru_cache import Recent
 from hologram.support.pickling import by_name
 from hologram.support.precision import PRECISIONS
@@ -84,6 +86,8 @@ class Jitted:
 
     def __repr__(self) -> str:
         return f"<jitted {self.__qualname__}>"
+
+    _repr_html_ = html_method("notebook.programs:jitted_html")
 
     def __copy__(self) -> Jitted:
         return self
@@ -181,13 +185,14 @@ class Jitted:
         return self._device, tuple([home_of([x]) or CPU for x in call.leaves]) if self._device == AUTO else ()
 
     def _specialise(self, key: Any, call: Call, device: str | None, homes: tuple[str, ...]) -> Specialisation:
+        start = time.perf_counter()
         traced = self._trace(call)
         if self._signature.automatic:
             automatic.check_traced(traced)
-        executable = compiling.compile_graph(traced.graph, self._precision, device, homes, tiled=self._signature.automatic)
+        executable = compiling.compile_graph(traced.graph, self._precision, device, homes, tiled=self._signature.automatic, name=self.__name__)
         record = cache_misses.Record(self._signature, call)
         self._tell_miss(cache_misses.explain(self.__name__, record, [s.record for s in self._specialisations.values()]))
-        found = Specialisation(executable, traced, self._donated_leaves(call), record)
+        found = Specialisation(executable, traced, self._donated_leaves(call), record, time.perf_counter() - start)
         self._specialisations.put(key, found)
         return found
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from hologram.errors import ArgumentError
 from hologram.ir.graph import Graph, text
+from hologram.support.html import html_method
 from hologram.support.user_lines import located
 from hologram.trace import compiling
 from hologram.trace.call import cache_misses
@@ -18,6 +19,8 @@ from hologram.trace.checks import as_function
 
 class Lowered:
     """A traced call. ``graph`` is what was traced."""
+
+    _repr_html_ = html_method("notebook.programs:lowered_html")
 
     def __init__(
         self, name: str, signature: Signature, call: Call, traced: Traced, precision: str, device: str | None, homes: tuple[str, ...]
@@ -34,13 +37,15 @@ class Lowered:
     def compile(self) -> Compiled:
         """The native program."""
         if self._compiled is None:
-            executable: Any = compiling.compile_graph(self.graph, self.precision, self.device, self._homes)
+            executable: Any = compiling.compile_graph(self.graph, self.precision, self.device, self._homes, name=self.name)
             self._compiled = Compiled(self.name, self._signature, self._call, self._traced, executable)
         return self._compiled
 
 
 class Compiled:
     """A compiled call; itself callable with arguments of the same signature."""
+
+    _repr_html_ = html_method("notebook.programs:compiled_html")
 
     def __init__(self, name: str, signature: Signature, call: Call, traced: Traced, executable: Any) -> None:
         self.name, self.executable = name, executable
@@ -79,10 +84,13 @@ class Compiled:
 class Explanation:
     """What became of a function's program, as text."""
 
+    _repr_html_ = html_method("notebook.programs:explanation_html")
+
     def __init__(self, lowered: Lowered) -> None:
         self.lowered, self.compiled = lowered, lowered.compile()
 
-    def __str__(self) -> str:
+    def sections(self) -> list[tuple[str, Any]]:
+        """The titles of its parts, and what each says."""
         sections: Mapping[str, Any] = {
             "traced": self.lowered.as_text("trace"),
             "placement": self.compiled.executable.placement,
@@ -93,7 +101,10 @@ class Explanation:
             "memory": self.compiled.memory_analysis(),
             "cost": self.compiled.cost_analysis(),
         }
-        return "\n\n".join([self.lowered.name, *[f"--- {title} ---\n{body}" for title, body in sections.items() if body is not None]])
+        return [(title, body) for title, body in sections.items() if body is not None]
+
+    def __str__(self) -> str:
+        return "\n\n".join([self.lowered.name, *[f"--- {title} ---\n{body}" for title, body in self.sections()]])
 
     __repr__ = __str__
 

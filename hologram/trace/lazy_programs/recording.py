@@ -93,7 +93,7 @@ class Recording:
         """A node's attributes with symbols."""
         out: list[Any] = []
         rest = iter(slots)
-        for name, value in zip(node.op.attrs, node.attrs, strict=True):
+        for name, value in node.op.named(node.attrs):
             out.append(tuple([self._size(n, next(rest)) for n in value]) if name in node.op.sizes else value)
         return tuple(out)
 
