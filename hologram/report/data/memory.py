@@ -1,0 +1,67 @@
+"""The memory map as data: where each buffer lies and when, the peak, what makes it, and the lower bound."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hologram.graph.execution_plan import ExecutionPlan
+from hologram.graph.lower.control_step import ControlStep
+from hologram.graph.memory.arena import LINE_BYTES, PAGE_BYTES, POOL_PAGES, Placement
+from hologram.graph.report import memory_of
+from hologram.ir.graph import Graph
+from hologram.ir.node import Node
+from hologram.report.data.graphs import type_of
+from hologram.report.data.kernels import origin
+from hologram.report.data.references import References
+
+
+def memory_data(plan: ExecutionPlan, sizes: Mapping[str, int], lines: Sequence[Graph], references: References) -> dict[str, Any]:
+    """The arena at these values of the symbols. Addresses and sizes are in bytes, times in steps of the plan."""
+    allocation, summary = plan.allocate(sizes), memory_of(plan)
+    buffers = []
+    for i, (what, *_) in enumerate(plan.temporaries):
+        buffers.append(_buffer(allocation.buffers[i], what, plan, lines, references))
+    alive = [_bytes_alive(allocation.buffers.values(), step) for step in range(len(plan.steps))]
+    peak_step = max(range(len(alive)), key=alive.__getitem__, default=0)
+    at_peak = [i for i, b in enumerate(buffers) if b["bytes"] and b["first"] <= peak_step <= b["last"]]
+    return {
+        "page_bytes": PAGE_BYTES,
+        "pages": POOL_PAGES,
+        "arena": allocation.arena_bytes,
+        "lower_bound": allocation.lower_bound,
+        "alive": alive,
+        "peak_step": peak_step,
+        "at_peak": sorted(at_peak, key=lambda i: -buffers[i]["bytes"]),
+        "buffers": buffers,
+        "arguments": summary.argument_bytes,
+        "constants": summary.constant_bytes,
+        "folded": summary.held_bytes,
+        "results": summary.result_bytes,
+        "scratch": summary.scratch_bytes,
+    }
+
+
+def _bytes_alive(placements: Any, step: int) -> int:
+    """Bytes, in whole cache lines, of all buffers alive in a step. Those that take over an address there are one."""
+    return sum({p.offset: -(-p.nbytes // LINE_BYTES) * LINE_BYTES for p in placements if p.first <= step <= p.last}.values())
+
+
+def _buffer(
+    placed: Placement, what: Node | ControlStep, plan: ExecutionPlan, lines: Sequence[Graph], references: References
+) -> dict[str, Any]:
+    is_array = isinstance(what, Node)
+    node = what if isinstance(what, Node) else what.node
+    out = {
+        "is": origin(node, plan) if is_array else f"workspace of {node.op.name}",
+        "type": type_of(node) if is_array else f"{placed.nbytes} bytes",
+        "offset": placed.offset,
+        "bytes": placed.nbytes,
+        "first": placed.first,
+        "last": placed.last,
+    }
+    if placed.class_index is not None:
+        out["page"] = placed.class_index
+    line = next((g.lines[node] for g in lines if g.lines.get(node) is not None), None)
+    place = references.place(line)
+    return out if place is None else out | {"place": place}
