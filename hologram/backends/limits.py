@@ -17,7 +17,7 @@ from hologram.backends import object_cache as disk
 from hologram.backends.llvm.toolchain import target
 from hologram.backends.native.processors import usable_processors
 from hologram.backends.rates import rates, stream_seconds
-from hologram.ir.devices import CPU, find
+from hologram.ir.devices import CPU
 
 CACHED_BYTES = 2**22  # what is not more is taken to be in caches from one call to the next
 _CACHED_ELEMENTS = 1 << 16  # float32, of an array in caches

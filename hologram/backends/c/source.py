@@ -18,7 +18,8 @@ _DOUBLE = re.compile(r"\bf64\b|\bc128\b|hg_c128|hg_f64|hg_bits_f64|f64_to_|odd_"
 
 
 class Program:
-    """``text`` of all kernels, alike ones once; ``names`` and ``mappings`` by kernel, ``kernel_texts`` by the text of its IR. ``double``: whether float64 is used."""
+    """``text`` of all kernels, alike ones once; ``names`` and ``mappings`` by kernel, ``kernel_texts`` by the text of its IR.
+    ``double``: whether float64 is used."""
 
     def __init__(self, kernels: Iterable[Kernel], dialect: str, precision: str = "standard") -> None:
         self.dialect: Dialect = DIALECTS[dialect]

@@ -45,9 +45,9 @@ def _node(node: Node, number: Mapping[Node, int], graph: Graph, references: Refe
     return out
 
 
-def fused_data(fused: FusedGraph, kernels: Mapping[Group, list[str]], references: References) -> dict[str, Any]:
-    """As :func:`graph_data`, with ``groups`` in order: the ``nodes`` that each computes, of these the materialized ``values``, and its ``kernels``.
-    What several groups compute for themselves is among the nodes of each."""
+def fused_data(fused: FusedGraph, kernels: Mapping[Group | Node, list[str]], references: References) -> dict[str, Any]:
+    """As :func:`graph_data`, with ``groups`` in order: the ``nodes`` that each computes, of these the materialized ``values``, and its ``kernels``: by
+    group, or by control node for those in bodies. What several groups compute for themselves is among the nodes of each."""
     out = graph_data(fused.graph, references)
     number = {n: i for i, n in enumerate(fused.graph.nodes())}
     materialized = {r for g in fused.groups for r in (g.results if isinstance(g, Call) else g.nodes)}
@@ -56,12 +56,12 @@ def fused_data(fused: FusedGraph, kernels: Mapping[Group, list[str]], references
     return out
 
 
-def _group(group: Group | Call, number: Mapping[Node, int], materialized: set[Node], kernels: Mapping[Group, list[str]]) -> dict[str, Any]:
+def _group(group: Group | Call, number: Mapping[Node, int], materialized: set[Node], kernels: Mapping[Group | Node, list[str]]) -> dict[str, Any]:
     values = [group.node, *group.results] if isinstance(group, Call) else group.nodes
     inside = [n for n in _computed_inside(values, materialized) if n in number]
     out: dict[str, Any] = {"nodes": [number[n] for n in inside], "values": [number[n] for n in values if n in number]}
     if isinstance(group, Call):
-        return out | {"call": group.node.op.name}
+        return out | {"call": group.node.op.name, "kernels": kernels.get(group.node, [])}
     space = {"shape": [str(n) for n in group.shape], "axes": list(group.axes or ())}
     return out | space | {"kernels": kernels.get(group, [])}
 
@@ -71,7 +71,7 @@ def _computed_inside(values: Sequence[Node], materialized: set[Node]) -> list[No
     own = set(values)
 
     def stops(n: Node) -> bool:
-        return n not in own and (n in materialized or (n.op.kind == "leaf" and n.op.name != "const"))
+        return n not in own and (n in materialized or n.op.name in ("input", "leaf"))
 
     return [n for n in topological(values, stop=stops) if not stops(n)]
 

@@ -20,6 +20,8 @@ from hologram.report.data.references import References
 from hologram.report.data.titles import title_of
 from hologram.report.data.work import at_sizes, work_of
 
+MAX_LINE_DISTANCE = 4  # of nodes whose lines a kernel has where its own have none
+
 
 class Found(NamedTuple):
     """A kernel of a plan: ``path`` names the loops and branches around it, ``step`` is that of the outermost plan, ``times`` how often it runs in
@@ -49,11 +51,12 @@ def _found(plan: ExecutionPlan, sizes: Mapping[str, int], path: tuple[str, ...],
                 yield from _found(body, sizes, (*path, name), at, times * again)
 
 
-def kernel_ids(found: Sequence[Found], prefix: str = "k") -> dict[Group, list[str]]:
-    """The ids of each group's kernels."""
-    ids: dict[Group, list[str]] = {}
+def kernel_ids(plan: ExecutionPlan, found: Sequence[Found], prefix: str = "k") -> dict[Group | Node, list[str]]:
+    """The ids of each group's kernels, and of those in the bodies of each control node of ``plan``."""
+    ids: dict[Group | Node, list[str]] = {}
     for i, f in enumerate(found):
-        ids.setdefault(f.low.group, []).append(f"{prefix}{i}")
+        step = plan.steps[f.step]
+        ids.setdefault(f.low.group if isinstance(step, Lowered) else step.node, []).append(f"{prefix}{i}")
     return ids
 
 
@@ -84,9 +87,19 @@ def kernel_data(id: str, found: Found, lines: Sequence[Graph], sizes: Mapping[st
 
 def _lines(group: Group, graphs: Sequence[Graph]) -> Iterator[Any]:
     """The lines of what a group computes; those of its values twice, so that they come first."""
-    inside = [n for v in group.nodes for n in (v, v, *v.inputs)]
-    for n in inside:
-        yield next((g.lines[n] for g in graphs if g.lines.get(n) is not None), None)
+    found = [line_of(n, graphs) for v in group.nodes for n in (v, v, *v.inputs)]
+    level = [x for v in group.nodes for x in v.inputs]
+    for _ in range(MAX_LINE_DISTANCE):
+        if any(found):
+            break
+        level = [x for n in level for x in n.inputs]
+        found = [line_of(n, graphs) for n in level]
+    yield from found
+
+
+def line_of(node: Node, graphs: Sequence[Graph]) -> Any:
+    """The user's line of a node, from the first of ``graphs`` that knows it; None where none does."""
+    return next((g.lines[node] for g in graphs if g.lines.get(node) is not None), None)
 
 
 def _buffer(node: Node, parameter: Any, found: Found) -> dict[str, Any]:

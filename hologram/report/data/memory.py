@@ -12,7 +12,7 @@ from hologram.graph.report import memory_of
 from hologram.ir.graph import Graph
 from hologram.ir.node import Node
 from hologram.report.data.graphs import type_of
-from hologram.report.data.kernels import origin
+from hologram.report.data.kernels import line_of, origin
 from hologram.report.data.references import References
 
 
@@ -47,9 +47,7 @@ def _bytes_alive(placements: Any, step: int) -> int:
     return sum({p.offset: -(-p.nbytes // LINE_BYTES) * LINE_BYTES for p in placements if p.first <= step <= p.last}.values())
 
 
-def _buffer(
-    placed: Placement, what: Node | ControlStep, plan: ExecutionPlan, lines: Sequence[Graph], references: References
-) -> dict[str, Any]:
+def _buffer(placed: Placement, what: Node | ControlStep, plan: ExecutionPlan, lines: Sequence[Graph], references: References) -> dict[str, Any]:
     is_array = isinstance(what, Node)
     node = what if isinstance(what, Node) else what.node
     out = {
@@ -62,6 +60,5 @@ def _buffer(
     }
     if placed.class_index is not None:
         out["page"] = placed.class_index
-    line = next((g.lines[node] for g in lines if g.lines.get(node) is not None), None)
-    place = references.place(line)
+    place = references.place(line_of(node, lines))
     return out if place is None else out | {"place": place}

@@ -92,7 +92,11 @@ def _counted(types: Mapping[str, int]) -> str:
 
 def _bound(memory: Mapping[str, Any]) -> str:
     over = memory["arena"] / memory["lower_bound"] - 1 if memory["lower_bound"] else 0.0
-    return "That is the least that any plan can have." if over == 0 else f"No plan needs less than {amount(memory['lower_bound'])} ({100 * over:.1f} % less)."
+    return (
+        "That is the least that any plan can have."
+        if over == 0
+        else f"No plan needs less than {amount(memory['lower_bound'])} ({100 * over:.1f} % less)."
+    )
 
 
 def _line(record: Mapping[str, Any], data: Mapping[str, Any]) -> str:

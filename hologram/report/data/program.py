@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from hologram.backends.limits import limits
-from hologram.errors import HologramError
 from hologram.graph.compilation import Compilation
 from hologram.graph.fusion.fused_graph import FusedGraph
 from hologram.graph.report import reduction_of
@@ -77,8 +76,8 @@ def part_data(executable: Any, known: Mapping[str, int], references: References)
     stages.append(_stage("legalized", watched.values["legalized"], references))
     groups = watched.values["groups"]
     if groups.initializer is not None:
-        stages.append(_fused("initializer", groups.initializer, kernel_ids(once, "i"), references))
-    stages.append(_fused("kernels", groups.main, kernel_ids(found), references))
+        stages.append(_fused("initializer", groups.initializer, kernel_ids(plan.initializer, once, "i"), references))
+    stages.append(_fused("kernels", groups.main, kernel_ids(plan, found), references))
     return {
         "device": device,
         "limits": asdict(bounds),

@@ -41,7 +41,7 @@ class Watched:
         self.left_out = 0
         self.runs: list[dict[str, Any]] = []
         self._last: Any = compilation.traced
-        self._seconds: Counter[str] = Counter()
+        self._seconds: dict[str, float] = {}
         self._fired: Counter[str] = Counter()
         self.context.observer, self.context.watch = self._after_pass, self._firing
         self.values: dict[str, Any] = {"canonical": canonicalise(compilation.traced, compilation.guarantee, self.context)}
@@ -59,7 +59,8 @@ class Watched:
     def _after_pass(self, p: Pass, value: Any) -> None:
         """Is called when a pass has run: what fired since the last one did fired in it."""
         spent = self.context.seconds[p.name]
-        run = {"name": p.name, "seconds": spent - self._seconds[p.name], "changed": value is not self._last, "rules": dict(self._fired)}
+        run: dict[str, Any] = {"name": p.name, "seconds": spent - self._seconds.get(p.name, 0.0), "changed": value is not self._last}
+        run["rules"] = dict(self._fired)
         if isinstance(value, Graph):
             run["nodes"] = len(value.nodes())
         self.runs.append(run)

@@ -11,7 +11,7 @@ MAX_NAMES = 3  # ops that a title lists
 MIN_EXPANSION = 2  # how many times larger than its factors the terms of a matrix product are
 _WORDS = {
     "reduce_sum": "sum", "reduce_max": "maximum", "reduce_min": "minimum", "reduce_prod": "product", "argmax": "argmax", "argmin": "argmin",
-    "broadcast": "copy", "const": "constant", "reshape": "copy", "transpose": "transpose", "slice": "copy", "mad": "multiply-add", "fused_mul": "mul", "recip": "reciprocal",
+    "broadcast": "copy", "const": "constant", "reshape": "copy", "transpose": "transpose", "slice": "copy", "mad": "multiply-add", "fused_mul": "mul",
 }  # fmt: skip
 
 

@@ -121,7 +121,7 @@ function nodeFacts(item) {
 function itemTip(item) {
   if (item.node && !isOpen(item)) return `<b>${escaped(nodeLines(item)[0])}</b> %${item.id}${nodeFacts(item)}`;
   const kernels = kernelsIn(item);
-  if (item.kernels && item.kernels.length) return kernelTip(item.kernels[0].id);
+  if (item.kernels && item.kernels.length === 1 && !item.call) return kernelTip(item.kernels[0].id);
   return `<b>${escaped(item.label)}</b>${rows([["ops", String(nodesIn(item).length)], ["kernels", kernels.length ? kernels.map((k) => k.id).join(", ") : ""], ["line", placeName(item.place)]])}`;
 }
 

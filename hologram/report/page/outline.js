@@ -40,8 +40,9 @@ function groupItems(stage) {
     const children = g.nodes.filter((i) => !isHidden(stage.nodes[i])).map((i) => nodeItem(stage, i, k));
     if (g.call && children.length === 1) return out.push({ ...children[0], values: new Set(g.values), group: k });
     const kernels = (g.kernels || []).map((id) => kernelById.get(id)).filter(Boolean);
-    const label = kernels.length ? `${kernels.map((x) => x.id).join(", ")} · ${kernels[0].title}` : g.call || "group";
-    out.push({ key: `g${k}`, frame: true, open: false, label, kernels, groupIndex: k, space: g.shape, children: sections(children, `g${k}.`) });
+    const ids = kernels.map((x) => x.id).join(", ");
+    const label = g.call ? [g.call, ids].filter(Boolean).join(" · ") : kernels.length ? `${ids} · ${kernels[0].title}` : "group";
+    out.push({ key: `g${k}`, frame: true, open: false, label, kernels, call: g.call, groupIndex: k, space: g.shape, children: sections(children, `g${k}.`) });
   });
   return usedWhereNeeded(out, stage);
 }

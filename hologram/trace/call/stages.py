@@ -116,8 +116,8 @@ class Explanation:
         hooks.write_report_data(path, self.data(profile))
 
     def html(self, path: str | os.PathLike[str], profile: Any = None) -> None:
-        """Writes a page that needs nothing else and no network: graphs at each stage, what each rule did, kernels, the memory map, the roofline. Times
-        are estimates where no ``profile`` is given.
+        """Writes a page that needs nothing else and no network: graphs at each stage, what each rule did, kernels, the memory map, the roofline.
+        Times are estimates where no ``profile`` is given.
 
         >>> import os, tempfile
         >>> path = os.path.join(tempfile.mkdtemp(), "report.html")
