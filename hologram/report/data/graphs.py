@@ -46,8 +46,10 @@ def _node(node: Node, number: Mapping[Node, int], graph: Graph, references: Refe
 
 
 def fused_data(fused: FusedGraph, kernels: Mapping[Group | Node, list[str]], references: References) -> dict[str, Any]:
-    """As :func:`graph_data`, with ``groups`` in order: the ``nodes`` that each computes, of these the materialized ``values``, and its ``kernels``: by
-    group, or by control node for those in bodies. What several groups compute for themselves is among the nodes of each."""
+    """As :func:`graph_data`, with ``groups`` in order: the ``nodes`` that each computes, of these the materialized ``values``, and its ``kernels``.
+
+    ``kernels``: ids by group, and by control node for those in bodies. What several groups compute for themselves is among the nodes of each.
+    """
     out = graph_data(fused.graph, references)
     number = {n: i for i, n in enumerate(fused.graph.nodes())}
     materialized = {r for g in fused.groups for r in (g.results if isinstance(g, Call) else g.nodes)}
