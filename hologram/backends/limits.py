@@ -7,6 +7,7 @@ and arrays that are read and written in order, from memory and from caches.
 from __future__ import annotations
 
 import ctypes
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -16,13 +17,13 @@ from functools import cache
 from hologram.backends import object_cache as disk
 from hologram.backends.llvm.toolchain import target
 from hologram.backends.native.processors import usable_processors
-from hologram.backends.rates import rates, stream_seconds
+from hologram.backends.rates import LARGE, rates, stream_seconds
 from hologram.ir.devices import CPU
 
 CACHED_BYTES = 2**22  # what is not more is taken to be in caches from one call to the next
 _CACHED_ELEMENTS = 1 << 16  # float32, of an array in caches
 _SMALL_ELEMENTS = 1 << 8
-_STEPS, _ATTEMPTS = 1 << 20, 8
+_STEPS, _RUNS, _ATTEMPTS = 1 << 19, 64, 8  # short runs, many of them: other work disturbs most
 _REGISTERS = {"x86_64": 12}  # accumulators that fit into registers, and hide how long an operation takes
 _MANY_REGISTERS = 20
 
@@ -63,10 +64,14 @@ def limits(name: str) -> Limits:
 
 
 def _measured() -> Limits:
-    found = rates(CPU)
-    moved = 8 * (_CACHED_ELEMENTS - _SMALL_ELEMENTS)
-    cached = (stream_seconds(_CACHED_ELEMENTS) - stream_seconds(_SMALL_ELEMENTS)) * 1e9 / moved
-    return Limits(min(_operation(), found.operation or 1.0), found.byte, min(cached, found.byte) if cached > 0 else found.byte)
+    byte = min([*(_byte(LARGE) for _ in range(_ATTEMPTS)), rates(CPU).byte or 1.0])
+    return Limits(_operation(), byte, min([*(_byte(_CACHED_ELEMENTS) for _ in range(_ATTEMPTS)), byte]))
+
+
+def _byte(elements: int) -> float:
+    """Nanoseconds of a byte of arrays of ``elements``; without bound where other work disturbed what is measured so much that there is none."""
+    found = (stream_seconds(elements) - stream_seconds(_SMALL_ELEMENTS)) * 1e9 / (8 * (elements - _SMALL_ELEMENTS))
+    return found if found > 0 else math.inf
 
 
 def _operation() -> float:
@@ -76,7 +81,7 @@ def _operation() -> float:
     code = target.link(target.compile_ir(_chains(width, count), machine), {})
     run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(code.address("graph"))
     threads = usable_processors()
-    best = min(_together(lambda: _chain(run), threads) for _ in range(_ATTEMPTS))
+    best = min(_together(lambda: _chain(run), threads) for _ in range(_RUNS))
     return best / (2 * width * count * _STEPS * threads)
 
 

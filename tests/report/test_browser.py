@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import hologram as hg
-from hologram.report import write
+from hologram.report import write, write_profile
 from tests.support.report_programs import block_gradient, chain, loops_explained, profiled, repeated
 
 Opened = Callable[..., Any]
@@ -31,12 +31,13 @@ MOST_SECONDS = 2.0  # until a program of 10,000 nodes is shown
 @pytest.fixture(scope="module")
 def pages(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    found = {name: folder / f"{name}.html" for name in ("measured", "estimated", "loops", "nothing", "large")}
+    found = {name: folder / f"{name}.html" for name in ("measured", "estimated", "loops", "nothing", "large", "profile")}
     data = block_gradient().data()
     write(found["estimated"], data)
     write(found["measured"], data, profiled(data))
     loops_explained().html(found["loops"])
     hg.explain(lambda x: x)(np.ones(3)).html(found["nothing"])
+    write_profile({"kernels": [k | {"bytes": 1000, "flops": 5000} for k in profiled(data)["kernels"]]}, found["profile"])
     x = np.ones((8, 8), np.float32)
     write(found["large"], repeated(hg.explain(chain(40))(x, x).data(), 96))
     return found
@@ -59,11 +60,11 @@ def press(page: Any, script: str) -> Any:
 
 @pytest.mark.parametrize("width", [1400, 400])
 @pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("name", ["measured", "estimated", "loops", "nothing", "large"])
+@pytest.mark.parametrize("name", ["measured", "estimated", "loops", "nothing", "large", "profile"])
 def test_it_opens_without_a_complaint_and_fits(pages: dict[str, Path], opened: Opened, tmp_path: Path, name: str, dark: bool, width: int) -> None:
     page = opened(pages[name], width, dark)
     assert press(page, "return document.documentElement.scrollWidth") <= width
-    assert len(all_of(page, ".answer")) == 3 and all(a.text for a in all_of(page, ".answer strong"))
+    assert len(all_of(page, ".answer")) == (2 if name == "profile" else 3) and all(a.text for a in all_of(page, ".answer strong"))
     background = [int(n) for n in re.findall(r"\d+", press(page, "return getComputedStyle(document.body).backgroundColor"))[:3]]
     assert (max(background) < 60) if dark else (min(background) > 200)
     assert len(base64.b64decode(page.get_screenshot_as_base64())) > 5_000
@@ -118,7 +119,9 @@ def test_a_frame_opens_into_its_nodes(pages: dict[str, Path], opened: Opened) ->
     page = opened(pages["measured"])
     press(page, "document.querySelector('#graph').scrollIntoView()")
     box = one(page, "#graph .drawing").rect
-    frames = [f for f in all_of(page, "#graph .frame:not(.open)") if box["x"] < f.rect["x"] and f.rect["x"] + f.rect["width"] < box["x"] + box["width"]]
+    frames = [
+        f for f in all_of(page, "#graph .frame:not(.open)") if box["x"] < f.rect["x"] and f.rect["x"] + f.rect["width"] < box["x"] + box["width"]
+    ]
     assert frames and not all_of(page, "#graph .frame.open")
     nodes = len(all_of(page, "#graph .node"))
     key = frames[0].get_attribute("data-key")

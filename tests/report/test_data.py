@@ -106,16 +106,45 @@ def test_three_answers_come_first(explained: tuple[Any, dict[str, Any]]) -> None
     assert all(a["answer"] and a["headline"] and a["link"].startswith("#") for a in data["overview"])
 
 
+def sums_explained() -> Any:
+    return hg.explain(lambda x: hnp.cumsum(hnp.cumsum(x, axis=0), axis=1))(np.ones((64, 64), np.float32))
+
+
 def test_a_profile_gives_measured_times() -> None:
-    explanation = hg.explain(lambda x: hnp.cumsum(hnp.cumsum(x, axis=0), axis=1))(np.ones((64, 64), np.float32))
+    explanation = sums_explained()
     ids = [k["id"] for k in explanation.data()["parts"][0]["kernels"]]
-    times = {k: 1e-3 * (i + 1) for i, k in enumerate(ids)}
-    entries = [{"name": k, "calls": 10, "seconds": 10 * t, "threads": [5 * t, 10 * t]} for k, t in times.items()]
-    for profile in ({"kernels": entries}, {"kernels": [e | {"name": f"step {e['name']}"} for e in entries]}):
+    times = [1e-3 * (i + 1) for i in range(len(ids))]
+    entries = [{"name": "sum", "calls": 10, "seconds": 10 * t, "threads": [5 * t, 10 * t]} for t in times]
+    others = [{"name": "sum", "program": 1, "calls": 1, "seconds": 1.0} for _ in range(len(ids) + 1)]
+    for profile in ({"kernels": entries}, {"kernels": [*entries, *others]}, {"kernels": [*others, *[e | {"program": 2} for e in entries]]}):
         data = explanation.data(profile)
-        assert [k["seconds"] for k in data["parts"][0]["kernels"]] == pytest.approx(list(times.values()))
+        kernels = data["parts"][0]["kernels"]
+        assert [k["seconds"] for k in kernels] == pytest.approx(times) and kernels[0]["threads"] == pytest.approx([5e-4, 1e-3])
         assert data["profile"]["runs"] == 10 and "measured" in data["overview"][0]["answer"]
         assert data["overview"][0]["link"] == f"#kernel-{ids[-1]}"
+
+
+def test_a_profile_of_other_kernels_is_refused() -> None:
+    explanation = sums_explained()
+    count = len(explanation.data()["parts"][0]["kernels"])
+    wrong = {"kernels": [{"name": "sum", "calls": 1, "seconds": 1.0, "tile": {"iterations": 12345}}] * count}
+    with pytest.raises(ArgumentError, match="no program with"):
+        explanation.data(wrong)
+
+
+def test_kernels_too_short_to_time_share_the_time_of_their_loop() -> None:
+    def looped(x: Any) -> Any:
+        return hg.fori_loop(0, 20, lambda i, c: hnp.cumsum(c) * 0.5, x)
+
+    explanation = hg.explain(looped)(np.ones(64, np.float32))
+    kernels = explanation.data()["parts"][0]["kernels"]
+    inside = [k for k in kernels if k["path"]]
+    records: list[dict[str, Any]] = [{"name": "while", "kind": "loop", "calls": 5, "seconds": 5e-3, "parent": None}]
+    records += [{"name": k["id"], "kind": "kernel", "calls": 0, "seconds": None, "parent": 0, "threads": {}} for k in inside]
+    records += [{"name": k["id"], "kind": "kernel", "calls": 5, "seconds": 0.0, "parent": None} for k in kernels if not k["path"]]
+    found = explanation.data({"kernels": records})["parts"][0]["kernels"]
+    runs = 5 if len(inside) < len(kernels) else 1
+    assert sum(k["seconds"] for k in found) == pytest.approx(5e-3 / runs) and all(k["untimed"] for k in found if k["path"])
 
 
 @pytest.mark.parametrize("profile", [{}, {"kernels": [{"name": "k0"}]}, 3, {"kernels": [{"name": "other", "seconds": 1.0}] * 7}])

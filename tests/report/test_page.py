@@ -7,8 +7,12 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import hologram as hg
 import hologram.numpy as hnp
+from hologram.errors import ArgumentError
+from hologram.report import write_profile
 from hologram.report.render import SCRIPTS, page
 from tests.support.report_programs import block_gradient, profiled
 
@@ -25,6 +29,14 @@ def test_a_transformer_block_is_one_small_file(tmp_path: Path) -> None:
     assert text.startswith("<!doctype html>") and len(text.encode()) < MOST_BYTES
     markup = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
     assert not re.findall(r"""(?:src|href)=["'](?!#|data:,)[^"']+""", markup) and "@import" not in text and "url(http" not in text
+
+
+def test_a_profile_alone_has_a_page(tmp_path: Path) -> None:
+    kernels = [{"name": "matmul", "program": 0, "kind": "kernel", "calls": 4, "seconds": 4e-3, "bytes": 100, "flops": 1000, "lines": [[__file__, 1]]}]
+    write_profile({"kernels": kernels, "programs": [{"name": "f", "device": "cpu", "calls": 4, "seconds": 5e-3}]}, tmp_path / "profile.html")
+    assert "matmul" in (tmp_path / "profile.html").read_text(encoding="utf-8")
+    with pytest.raises(ArgumentError, match="a profile has kernels"):
+        write_profile({}, tmp_path / "profile.html")
 
 
 def test_what_a_program_is_called_cannot_end_the_script() -> None:

@@ -9,9 +9,11 @@ MAX_NAMED = 2  # lines that the answer on memory names
 
 
 def overview(data: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A ``question``, a ``headline``, an ``answer`` in words, a ``link`` into the report and perhaps a user's ``place``, three times."""
+    """A ``question``, a ``headline``, an ``answer`` in words, a ``link`` into the report and perhaps a user's ``place``: three times, or twice
+    where nothing is known of memory."""
     kernels = [k for part in data["parts"] for k in part["kernels"] if not k.get("once")]
-    return [_slowest(kernels, data), _distance(kernels, data), _peak(data)]
+    answers = [_slowest(kernels, data), _distance(kernels, data)]
+    return [*answers, _peak(data)] if all("memory" in part for part in data["parts"]) else answers
 
 
 def seconds_of(kernel: Mapping[str, Any], measured: bool) -> float:

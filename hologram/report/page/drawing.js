@@ -75,8 +75,8 @@ class Viewport {
   fit(whole) {
     const { clientWidth: w, clientHeight: h } = this.holder;
     const scale = Math.min((w - 24) / this.width, (h - 24) / this.height, 1.25);
-    this.scale = whole ? scale : Math.max(scale, Math.min(0.85, (w - 24) / Math.min(this.width, 900)));
-    this.x = this.width / 2 - w / 2 / this.scale;
+    this.scale = whole ? scale : Math.max(scale, Math.min(0.85, (w - 24) / Math.min(this.width, 600)));
+    this.x = (this.scale > scale ? this.start : this.width / 2) - w / 2 / this.scale;
     this.y = this.height * this.scale + 24 <= h ? this.height / 2 - h / 2 / this.scale : -14 / this.scale;
     this.apply();
   }

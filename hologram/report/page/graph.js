@@ -18,6 +18,8 @@ graphView.draw = function () {
   this.svg.querySelector("#scene").innerHTML = drawInside(this.root, 0, 0);
   this.view.width = this.root.inner.width;
   this.view.height = this.root.inner.height;
+  const first = this.root.children.map((c) => c.box).reduce((a, b) => (b.y < a.y ? b : a), { x: 0, y: Infinity, width: 0 });
+  this.view.start = first.x + first.width / 2; // where the drawing begins
   this.mark();
 };
 

@@ -18,7 +18,7 @@ function kernelRow(k) {
     element("td", {}, element("b", {}, k.id), k.once ? element("span", { class: "badge", title: "runs once, before the first call" }, "once") : null),
     element("td", {}, k.title, k.path.length ? element("span", { class: "muted small" }, ` in ${k.path.join(" in ")}`) : null),
     element("td", { class: "mono wide" }, placeName(k.places[0])),
-    element("td", { class: "number" }, meter(shareOf(k), ""), `${duration(secondsOf(k))}`, element("span", { class: "muted small wide" }, ` ${share(shareOf(k))}`)),
+    element("td", { class: "number" }, meter(shareOf(k), ""), `${duration(secondsOf(k))}`, element("span", { class: "muted small wide" }, ` ${share(shareOf(k))}`), k.untimed ? element("span", { class: "badge", title: "its share of the loop's time, by estimate: it is too short to be timed by itself" }, "of a loop") : null),
     element("td", { class: "number wide" }, ...(reached === null ? ["–"] : [meter(reached, "limit"), share(reached)])),
     element("td", { class: "wide" }, k.bound));
 }
@@ -62,6 +62,7 @@ function kernelCard(k) {
   const speeds = measured && seconds ? [["arithmetic", rate((k.flops * k.times) / seconds, "FLOP/s")], ["memory", rate((k.bytes * k.times) / seconds, "B/s")]] : [];
   const values = [[measured ? "time" : "at least", duration(seconds)], ["of all kernels", k.once ? "runs once" : share(shareOf(k))], ["of the limit", reached === null ? "" : share(reached)], ["the limit, by " + k.bound, measured ? duration(k.least_seconds * k.times) : ""],
     ...speeds, ["operations", k.flops ? k.flops.toLocaleString("en") : ""], ["read and written", bytes(k.bytes)], ["runs in one call", k.times > 1 ? String(k.times) : ""], ["balance of threads", balance(k)]];
+  if (!part.code) return profiledCard(k, values);
   const texts = part.code.texts, code = k.code === undefined ? element("p", { class: "why" }, `Not shown: ${k.no_code}.`) : element("pre", { html: paintedLines(texts[k.code], part.code.language === "assembly" ? ASSEMBLY : IR), tabindex: 0 });
   const pane = (title, body) => element("div", { class: "pane" }, element("h3", {}, title), body);
   const buffers = element("table", {}, element("thead", {}, element("tr", {}, ["Name", "Role", "Type", "What it is"].map((t) => element("th", {}, t)))),
@@ -71,6 +72,12 @@ function kernelCard(k) {
     facts(values),
     element("div", { class: "panes" }, pane("Your lines", element("pre", { html: sourceHtml(k.places), tabindex: 0 })), pane("Loop nest", element("pre", { html: paintedLines(k.text, IR), tabindex: 0 })), pane(part.code.language || "Code", code)),
     element("div", { class: "scroll", style: "margin-top:14px" }, buffers));
+}
+
+// A kernel of which a profile alone is known.
+function profiledCard(k, values) {
+  return element("article", { class: "card kernel", id: `kernel-${k.id}` }, element("header", {}, element("h3", {}, `${k.id} · ${k.title}`), element("span", { class: "muted" }, k.loops.join(" › "))), facts(values),
+    element("div", { class: "pane" }, element("h3", {}, "Your lines"), element("pre", { html: sourceHtml(k.places), tabindex: 0 })));
 }
 
 function drawKernels() {

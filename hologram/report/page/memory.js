@@ -21,7 +21,8 @@ function drawMap() {
   const width = Math.max(280, holder.clientWidth), left = 62, right = 10, high = width < 500 ? 300 : 470, steps = part.steps.length;
   const x = (s) => left + ((width - left - right) * s) / steps, y = (a) => 22 + (high * a) / (m.arena || 1);
   const out = [`<svg viewBox="0 0 ${width} ${high + 52}" height="${high + 52}" role="img" aria-label="Memory map: ${m.buffers.length} buffers over ${steps} steps">`];
-  for (let i = 0; i <= 4; i++) out.push(`<line class="grid" x1="${left}" x2="${width - right}" y1="${at(y((m.arena * i) / 4))}" y2="${at(y((m.arena * i) / 4))}"/><text class="tick" x="${left - 7}" y="${at(y((m.arena * i) / 4) + 4)}" text-anchor="end">${bytes(Math.round((m.arena * i) / 4))}</text>`);
+  const tick = 2 ** Math.floor(Math.log2(Math.max(4, m.arena) / 4));
+  for (let a = 0; a <= m.arena; a += tick) out.push(`<line class="grid" x1="${left}" x2="${width - right}" y1="${at(y(a))}" y2="${at(y(a))}"/><text class="tick" x="${left - 7}" y="${at(y(a) + 4)}" text-anchor="end">${bytes(a).replace(/\.0+ /, " ")}</text>`);
   const every = Math.max(1, Math.ceil(steps / (width / 46)));
   for (let s = 0; s < steps; s += every) out.push(`<text class="tick" x="${at(x(s + 0.5))}" y="${high + 38}" text-anchor="middle">${s}</text>`);
   out.push(`<rect x="${at(x(m.peak_step))}" y="22" width="${at(Math.max(2, x(1) - x(0)))}" height="${high}" fill="var(--warm-soft)"/>`);
@@ -38,7 +39,8 @@ function drawMap() {
 
 function mapBuffer(b, i, x, y) {
   const px = x(b.first), w = Math.max(1.5, x(b.last + 1) - px - 1), py = y(b.offset), h = Math.max(1, y(b.offset + b.bytes) - py - 0.6);
-  const label = h > 13 && w > 40 ? `<text class="tick" x="${at(px + 5)}" y="${at(py + Math.min(h / 2 + 4, 16))}" style="fill:var(--ink)">${escaped(cut(h > 28 && w > 110 ? b.type : bytes(b.bytes), Math.floor(w / 6.6)))}</text>` : "";
+  const name = h > 13 ? [`${b.type}  ${bytes(b.bytes)}`, b.type, bytes(b.bytes)].find((t) => t.length * 6.5 + 8 < w) : "";
+  const label = name ? `<text class="tick" x="${at(px + 5)}" y="${at(py + Math.min(h / 2 + 4, 16))}" style="fill:var(--ink)">${escaped(name)}</text>` : "";
   return `<g><rect class="buffer" data-buffer="${i}" x="${at(px)}" y="${at(py)}" width="${at(w)}" height="${at(h)}" rx="2" fill="var(--h${hue(i)})" stroke="var(--e${hue(i)})"/><g pointer-events="none">${label}</g></g>`;
 }
 

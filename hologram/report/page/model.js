@@ -29,10 +29,15 @@ function placeText(i) {
   return (data.files[file].lines[line] || "").trim();
 }
 
+const ACCURACY = {
+  leaf: "as given", movement: "bits as they are", project: "bits as they are", gather: "bits as they are", sort: "bits as they are", mark: "bits as they are",
+  reduce: "steps rounded as IEEE 754 says, in one order, whatever the number of threads", scan: "steps rounded as IEEE 754 says, in one order, whatever the number of threads",
+  attention: "sums in blocks: other roundings than in the written order", host: "what the library's routine gives", control: "as what is inside",
+};
+
 function guarantee(op) {
   const known = data.ops[op] || {};
-  if (known.kind === "leaf" || known.kind === "movement" || known.kind === "project") return "bits as they are";
-  return known.ulps ? `within ${known.ulps} ULP of the exact result` : "the bits of the reference";
+  return ACCURACY[known.kind] || (known.ulps ? `within ${known.ulps} ULP of the exact result` : "the bits of the reference");
 }
 
 // Of buffers in the memory map, and of what stands for one: 0 to 7.

@@ -3,6 +3,7 @@
 function subtitle() {
   const r = part.reduction, p = data.program;
   const sizes = Object.entries(p.sizes).map(([k, v]) => `${k} = ${v}`).join(", ");
+  if (!r) return `${count(data.parts.length, "program")}, ${count(data.parts.reduce((n, x) => n + x.kernels.length, 0), "kernel")}`;
   return [`${p.precision} precision`, data.parts.map((x) => x.device).join(" and "), sizes, `${count(r.traced, "operation")} traced → ${count(r.canonical, "operation")} canonical → ${count(r.kernels, "kernel")}`]
     .filter(Boolean).join(" · ");
 }
@@ -39,7 +40,7 @@ function drawOverview() {
   const answers = data.overview.map((a) => element("article", { class: "card answer" }, element("h2", {}, a.question), element("strong", {}, a.headline), a.place === undefined ? null : element("code", { title: placeName(a.place) }, placeText(a.place)), element("p", {}, a.answer),
     element("a", { href: a.link }, a.link.startsWith("#kernel-") ? `Show ${a.link.slice(8)} →` : `Show the ${{ "#memory": "memory map", "#roofline": "roofline" }[a.link] || "section"} →`)));
   const chooser = data.parts.length > 1 ? element("select", { id: "part", "aria-label": "Part of the program", onchange: (e) => { choosePart(+e.target.value); drawAll(); } },
-    data.parts.map((p, i) => element("option", { value: i, selected: p === part }, `part ${i} on ${p.device}`))) : null;
+    data.parts.map((p, i) => element("option", { value: i, selected: p === part }, p.name ? `${p.name} on ${p.device}` : `part ${i} on ${p.device}`))) : null;
   const times = element("div", { class: "card times" }, element("header", {}, element("h3", {}, `Where the time goes: ${duration(totalSeconds())} in ${count(mainKernels().length, "kernel")}`), timeBadge()), drawStrip());
   byId("overview").replaceChildren(
     element("div", { class: "title" }, element("h1", {}, data.program.name), chooser),

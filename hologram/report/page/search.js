@@ -6,7 +6,7 @@ function kernelHits(words) {
   const hits = [];
   for (const k of part.kernels) {
     const lines = k.places.map((p) => `${placeName(p)} ${placeText(p)}`).join(" ");
-    const text = `${k.id} ${k.title} ${k.path.join(" ")} ${lines} ${k.text}`.toLowerCase();
+    const text = `${k.id} ${k.title} ${k.path.join(" ")} ${lines} ${k.text || ""}`.toLowerCase();
     if (!words.every((w) => text.includes(w))) continue;
     const named = words.every((w) => `${k.id} ${k.title} ${lines}`.toLowerCase().includes(w));
     hits.push({ rank: (k.id === words.join(" ") ? 1e9 : named ? 1e3 : 0) + shareOf(k), label: `${k.id} · ${k.title}`, more: `${placeName(k.places[0])}  ${placeText(k.places[0])}`,
@@ -17,6 +17,7 @@ function kernelHits(words) {
 
 function nodeHits(words, limit) {
   const hits = [], stage = graphView.stage;
+  if (!part.stages) return hits;
   for (let i = 0; i < stage.nodes.length && hits.length < limit; i++) {
     const n = stage.nodes[i];
     const text = `%${i} ${n.op} ${n.attrs || ""} ${n.type} ${placeName(n.place)} ${placeText(n.place)}`.toLowerCase();
