@@ -115,13 +115,16 @@ def test_the_drawing_zooms_and_moves(pages: dict[str, Path], opened: Opened) -> 
     assert view_box(page)[2] >= width
 
 
+def is_inside(inner: dict[str, float], outer: dict[str, float]) -> bool:
+    across = outer["x"] < inner["x"] and inner["x"] + inner["width"] < outer["x"] + outer["width"]
+    return across and outer["y"] < inner["y"] and inner["y"] + inner["height"] < outer["y"] + outer["height"]
+
+
 def test_a_frame_opens_into_its_nodes(pages: dict[str, Path], opened: Opened) -> None:
     page = opened(pages["measured"])
     press(page, "document.querySelector('#graph').scrollIntoView()")
     box = one(page, "#graph .drawing").rect
-    frames = [
-        f for f in all_of(page, "#graph .frame:not(.open)") if box["x"] < f.rect["x"] and f.rect["x"] + f.rect["width"] < box["x"] + box["width"]
-    ]
+    frames = [f for f in all_of(page, "#graph .frame:not(.open)") if is_inside(f.rect, box)]
     assert frames and not all_of(page, "#graph .frame.open")
     nodes = len(all_of(page, "#graph .node"))
     key = frames[0].get_attribute("data-key")

@@ -2,8 +2,8 @@
 
 A profile's ``kernels`` are records of steps, in the order of each program's plan: kernels and copies in the order of
 :attr:`hologram.graph.execution_plan.ExecutionPlan.kernels`, beside loops, branches and calls of the host. A record has ``seconds`` and ``calls``, of
-all runs together, ``threads``, the seconds of each, ``program``, the number of its program, and ``parent``, that of the loop or branch around it among all records. Small kernels in loops have no seconds of their own:
-they share those of the loop.
+all runs together, ``threads``, the seconds of each, ``program``, the number of its program, and ``parent``, that of the loop or branch around it
+among all records. Small kernels in loops have no seconds of their own: they share those of the loop.
 """
 
 from __future__ import annotations

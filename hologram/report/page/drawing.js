@@ -41,7 +41,7 @@ function closedFrame(item, lines) {
 function drawInside(frame, dx, dy) {
   const out = [`<g transform="translate(${at(dx)} ${at(dy)})">`];
   for (const p of frame.paths) out.push(`<path class="edge${p.from.startsWith("<") ? " quiet" : ""}" data-from="${escaped(p.from)}" data-to="${escaped(p.to)}" d="${curve(p.points)}" marker-end="url(#head)"/>`);
-  for (const s of frame.stubBoxes) out.push(`<g class="stub" transform="translate(${at(s.x - s.width / 2)} ${at(s.y - 10)})"><rect width="${at(s.width)}" height="20" rx="10"/>${text(7, 14, stubLabel(s.stub.from), "")}</g>`);
+  for (const s of frame.stubBoxes) out.push(`<g class="stub" data-go="${graphView.goals.push(s.from) - 1}" transform="translate(${at(s.x - s.width / 2)} ${at(s.y - 10)})"><rect width="${at(s.width)}" height="20" rx="10"/>${text(7, 14, stubLabel(s.from), "")}</g>`);
   for (const c of frame.children) out.push(drawItem(c, c.box.x, c.box.y));
   out.push("</g>");
   return out.join("");
@@ -75,7 +75,7 @@ class Viewport {
   fit(whole) {
     const { clientWidth: w, clientHeight: h } = this.holder;
     const scale = Math.min((w - 24) / this.width, (h - 24) / this.height, 1.25);
-    this.scale = whole ? scale : Math.max(scale, Math.min(0.85, (w - 24) / Math.min(this.width, 600)));
+    this.scale = whole ? scale : Math.max(scale, Math.min(0.85, Math.max(0.7, (w - 24) / Math.min(this.width, 900))));
     this.x = (this.scale > scale ? this.start : this.width / 2) - w / 2 / this.scale;
     this.y = this.height * this.scale + 24 <= h ? this.height / 2 - h / 2 / this.scale : -14 / this.scale;
     this.apply();
@@ -111,6 +111,7 @@ class Viewport {
 
   down(e) {
     this.engaged = true;
+    this.holder.classList.add("engaged"); // the hint has been of use
     this.moved = 0;
     this.fingers.set(e.pointerId, [e.clientX, e.clientY]);
   }

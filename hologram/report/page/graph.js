@@ -2,7 +2,7 @@
 
 const WORDS = { traced: "what the function recorded", canonical: "after rewriting: equal programs are equal graphs", legalized: "in ops that have kernels", initializer: "computed once, from constants", kernels: "a frame is a kernel" };
 
-const graphView = { stage: null, root: null, view: null, chosen: null, items: new Map() };
+const graphView = { goals: [], stage: null, root: null, view: null, chosen: null, items: new Map() };
 
 function visibleItems(item, out) {
   for (const c of item.children) {
@@ -15,10 +15,11 @@ function visibleItems(item, out) {
 graphView.draw = function () {
   layoutFrame(this.root);
   this.items = visibleItems(this.root, new Map());
+  this.goals = []; // what stubs lead to
   this.svg.querySelector("#scene").innerHTML = drawInside(this.root, 0, 0);
   this.view.width = this.root.inner.width;
   this.view.height = this.root.inner.height;
-  const first = this.root.children.map((c) => c.box).reduce((a, b) => (b.y < a.y ? b : a), { x: 0, y: Infinity, width: 0 });
+  const first = this.root.children.length ? this.root.children[0].box : { x: 0, width: this.view.width };
   this.view.start = first.x + first.width / 2; // where the drawing begins
   this.mark();
 };
@@ -27,7 +28,10 @@ graphView.show = function (name) {
   this.stage = part.stages.find((s) => s.name === name) || part.stages[part.stages.length - 1];
   this.stage.outline = this.root = this.stage.outline || outline(this.stage);
   this.chosen = null;
-  for (const b of bodyOf("graph").querySelectorAll(".tabs button")) b.setAttribute("aria-selected", b.dataset.stage === this.stage.name ? "true" : "false");
+  for (const b of bodyOf("graph").querySelectorAll(".tabs button")) {
+    b.setAttribute("aria-selected", b.dataset.stage === this.stage.name ? "true" : "false");
+    if (b.dataset.stage === this.stage.name) b.parentElement.scrollLeft = b.offsetLeft + b.offsetWidth - b.parentElement.clientWidth;
+  }
   this.draw();
   this.view.fit(false);
   this.describe(null);
@@ -162,7 +166,7 @@ function graphKeys(e) {
 function drawGraph() {
   const drawing = element("div", { class: "card drawing", tabindex: 0, role: "group", "aria-label": "Drawing of the graph: arrows move, plus and minus zoom, 0 shows all, Tab goes through boxes, Enter opens one" });
   drawing.innerHTML = `<svg><defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerUnits="userSpaceOnUse" markerWidth="9" markerHeight="9" orient="auto"><path class="edge-head" d="M0 0L8 4L0 8z"/></marker></defs><g id="scene"></g></svg><span class="hint">drag to move · Ctrl and wheel to zoom · click a frame to open it</span>`;
-  const legend = element("div", { class: "legend", html: LEGEND.map(([name, c]) => `<span><i style="background:var(--h${c});border-color:var(--e${c})"></i>${name}</span>`).join("") + "<span>thick border: a result</span><span>dotted arrow: from elsewhere</span>" });
+  const legend = element("div", { class: "legend", html: LEGEND.map(([name, c]) => `<span><i style="background:var(--h${c});border-color:var(--e${c})"></i>${name}</span>`).join("") + "<span>thick border: a result</span><span>dotted arrow: from elsewhere, a click leads there</span>" });
   const lead = element("p", { class: "lead" }, "The program at each stage of the compiler. Frames hold operations: those of one line of yours, or of one kernel. Constants stand beside the op that uses them.");
   bodyOf("graph").replaceChildren(lead, graphToolbar(), element("div", { class: "split" }, drawing, element("aside", { class: "card details", "aria-live": "polite" })), legend);
   graphView.svg = drawing.querySelector("svg");
@@ -170,8 +174,10 @@ function drawGraph() {
   const under = (e) => { const found = e.target.closest("[data-key]"); return found && graphView.items.get(found.dataset.key); };
   drawing.addEventListener("click", (e) => {
     const item = under(e);
+    const stub = e.target.closest("[data-go]");
     if (graphView.view.moved > 4) return;
-    if (item) { graphView.choose(item); graphView.toggle(item); } else { graphView.chosen = null; graphView.mark(); graphView.describe(null); }
+    if (stub) graphView.open(graphView.goals[+stub.dataset.go]);
+    else if (item) { graphView.choose(item); graphView.toggle(item); } else { graphView.chosen = null; graphView.mark(); graphView.describe(null); }
   });
   drawing.addEventListener("keydown", graphKeys);
   drawing.addEventListener("focusin", (e) => { const item = under(e); if (item && e.target.matches(":focus-visible")) { graphView.chosen = item; graphView.mark(); graphView.describe(item); } });

@@ -1,6 +1,7 @@
 // Places of what is visible: dagre lays out each open frame by itself, and the result is kept until something in it opens or closes.
 
 const HEADER = 34, PADDING = 14;
+const FAR = 7; // items between two, from which an arrow would be longer than it is worth: a stub stands for it
 const pen = document.createElement("canvas").getContext("2d"), widths = new Map();
 
 // The width of a text in one of the fonts of the drawing.
@@ -54,20 +55,47 @@ function layoutFrame(frame) {
     const [width, height] = sizeOf(c);
     g.setNode(c.key, { width, height });
   }
-  for (const [key, stub] of frame.parent ? frame.stubs : []) {
-    g.setNode(`<${key}`, { width: widthOf(stubLabel(stub.from), "stub") + 14, height: 20 });
-    for (const to of stub.to) g.setEdge(`<${key}`, to.key, {});
+  const [near, stubs] = arrows(frame);
+  for (const [a, b] of near) g.setEdge(a.key, b.key, {});
+  for (const [key, { from, to }] of stubs) {
+    g.setNode(key, { width: widthOf(stubLabel(from), "stub") + 14, height: 20 });
+    g.setEdge(key, to.key, {});
   }
-  for (const [, [a, b]] of frame.edges) g.setEdge(a.key, b.key, {});
+  keepOrder(frame, g);
   if (g.nodeCount()) dagre.layout(g);
   else g.setGraph({ width: 80, height: 8 }); // a branch that computes nothing
   for (const c of frame.children) {
     const { x, y, width, height } = g.node(c.key);
     c.box = { x: x - width / 2, y: y - height / 2, width, height };
   }
-  frame.stubBoxes = [...(frame.parent ? frame.stubs : [])].map(([key, stub]) => ({ stub, ...g.node(`<${key}`) }));
-  frame.paths = g.edges().map((e) => ({ from: e.v, to: e.w, points: g.edge(e).points }));
+  frame.stubBoxes = [...stubs].map(([key, { from }]) => ({ from, ...g.node(key) }));
+  frame.paths = g.edges().filter((e) => !g.edge(e).unseen).map((e) => ({ from: e.v, to: e.w, points: g.edge(e).points }));
   frame.inner = { width: g.graph().width, height: g.graph().height };
+}
+
+const isGiven = (item) => item.node && (item.node.op === "input" || item.node.op === "leaf");
+
+// What only stubs lead to stands below what is computed before it.
+function keepOrder(frame, g) {
+  let before = null;
+  for (const c of frame.children.filter((x) => !isGiven(x))) {
+    const first = g.predecessors(c.key).every((k) => k.startsWith("<") || g.predecessors(k).length === 0);
+    if (before && first && !g.hasEdge(before.key, c.key)) g.setEdge(before.key, c.key, { weight: 0, unseen: true });
+    before = c;
+  }
+}
+
+// Which edges of a frame are arrows, and the stubs, one for each end: what comes from outside or from far, and arguments but for their first reader.
+function arrows(frame) {
+  const order = new Map(frame.children.map((c, i) => [c.key, i])), read = new Set(), near = [], stubs = new Map();
+  const stub = (from, to) => stubs.set(`<${from.key}>${to.key}`, { from, to });
+  for (const { from, to } of frame.stubs.values()) for (const x of to) stub(from, x);
+  for (const [a, b] of [...frame.edges.values()].sort((x, y) => order.get(x[1].key) - order.get(y[1].key))) {
+    if (isGiven(a) ? read.has(a) : order.get(b.key) - order.get(a.key) > FAR) stub(a, b);
+    else near.push([a, b]);
+    read.add(a);
+  }
+  return [near, stubs];
 }
 
 // The bodies of a loop or branch, side by side.
@@ -85,6 +113,7 @@ function layoutBodies(item) {
 }
 
 function stubLabel(u) {
+  if (!u.node) return u.kernels && u.kernels.length ? u.kernels.map((k) => k.id).join(", ") : cut(u.label, 24);
   if (u.node && u.node.op === "input") return `argument ${u.id}`;
   const group = u.parent && u.group !== "" ? enclosing(u) : null;
   return group && group.kernels && group.kernels.length ? `${group.kernels.map((k) => k.id).join(", ")} %${u.id}` : `%${u.id} ${u.node.op}`;

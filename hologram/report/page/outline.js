@@ -110,8 +110,15 @@ function sectionLabel(children) {
   const kernels = children.flatMap(kernelsIn);
   if (kernels.length) return `${kernels[0].id} … ${kernels[kernels.length - 1].id}`;
   const nodes = children.flatMap(nodesIn);
-  const places = nodes.map((x) => x.node.place).filter((p) => p !== undefined);
-  return places.length ? `${placeName(places[0])} … ${placeName(places[places.length - 1]).split(":").pop()}` : count(nodes.length, "operation");
+  const byFile = new Map();
+  for (const x of nodes) {
+    const place = data.places[x.node.place];
+    if (place) byFile.set(place[0], [...(byFile.get(place[0]) || []), place[1]]);
+  }
+  const [file, lines] = [...byFile].sort((a, b) => b[1].length - a[1].length)[0] || [];
+  if (!lines) return count(nodes.length, "operation");
+  const [low, high] = [Math.min(...lines), Math.max(...lines)];
+  return `${fileName(data.files[file].name)}:${low}${high > low ? `–${high}` : ""}`;
 }
 
 const kernelsIn = (item) => item.kernels || (item.children ? item.children.flatMap(kernelsIn) : []);
