@@ -119,10 +119,10 @@ class Explanation:
         """Writes a page that needs nothing else and no network: graphs at each stage, what each rule did, kernels, the memory map, the roofline.
         Times are estimates where no ``profile`` is given.
 
-        >>> import os, tempfile
-        >>> path = os.path.join(tempfile.mkdtemp(), "report.html")
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "report.html")
         >>> hg.explain(lambda x: hnp.sum(x * x))(hnp.ones(3)).html(path)
-        >>> open(path, encoding="utf-8").read(15)
+        >>> path.read_text(encoding="utf-8")[:15]
         '<!doctype html>'
         """
         hooks.write_report(path, self.data(profile))
