@@ -1,4 +1,7 @@
-"""What the machine can do at most: operations and bytes a second, measured once and kept in the disk cache. The roof of a roofline.
+"""What the machine can do at most: operations and bytes a second. The roof of a roofline.
+
+They are measured once in a process, and the best of all processes is kept in the disk cache: other work on the machine makes what is measured slower,
+never faster.
 
 :mod:`hologram.backends.rates` has what programs usually reach, which placement reckons with. These are bounds: multiply-adds that wait for nothing,
 and arrays that are read and written in order, from memory and from caches.
@@ -45,22 +48,22 @@ class Limits:
         return (self.launch + max(moving, computing)) / 1e9, "memory" if moving >= computing else "arithmetic"
 
 
-_FIELDS = {f.name for f in fields(Limits)}
+FIELDS = tuple(f.name for f in fields(Limits))
 
 
 @cache
 def limits(name: str) -> Limits:
-    """Of the device ``name``; measured where no process on this machine has done so yet, which takes some tenths of a second."""
+    """Of the device ``name``; to measure them takes some tenths of a second."""
     if name != CPU:
         found = rates(name)
         return Limits(found.operation, found.byte, found.byte, found.launch)
     key = disk.key("limits", f"cpu, {usable_processors()} threads", target.host().id)
-    known = disk.load_entry(key, lambda data, meta: meta.keys() == _FIELDS and all(type(x) is float for x in meta.values()))
-    if known is not None:
-        return Limits(**known[1])
-    made = _measured()
-    disk.store(key, b"", asdict(made))
-    return made
+    known = disk.load_entry(key, lambda data, meta: meta.keys() == set(FIELDS) and all(type(x) is float for x in meta.values()))
+    before, now = Limits(**known[1]) if known is not None else None, _measured()
+    best = now if before is None else Limits(*[min(getattr(x, n) for x in (before, now)) for n in FIELDS])
+    if best != before:
+        disk.store(key, b"", asdict(best))
+    return best
 
 
 def _measured() -> Limits:

@@ -10,7 +10,7 @@ import pytest
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.cpu.listing import functions
-from hologram.backends.limits import Limits, limits
+from hologram.backends.limits import FIELDS, Limits, limits
 from hologram.report.data.overview import amount, duration, percent, quantity
 from tests.support.report_programs import chain
 
@@ -47,10 +47,11 @@ def test_kernels_of_loops_run_as_often_as_the_loop() -> None:
     assert [k["times"] for k in kernels(looped, np.ones(64, np.float32)) if k["path"]] == [12]
 
 
-def test_limits_are_measured_once() -> None:
+def test_the_best_limits_are_kept() -> None:
     found = limits("cpu")
-    limits.cache_clear()
-    assert limits("cpu") == found
+    assert limits("cpu") is found
+    limits.cache_clear()  # as another process
+    assert all(getattr(limits("cpu"), name) <= getattr(found, name) for name in FIELDS)
     assert 0 < found.operation < 10 and 0 < found.cached_byte <= found.byte < 100
 
 

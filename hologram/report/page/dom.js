@@ -47,7 +47,10 @@ function tips(root, selector, html) {
 }
 
 function rows(pairs) {
-  return `<dl>${pairs.filter(([, v]) => v !== undefined && v !== "").map(([k, v]) => `<dt>${escaped(k)}</dt><dd>${escaped(v)}</dd>`).join("")}</dl>`;
+  return `<dl>${pairs
+    .filter(([, v]) => v !== undefined && v !== "")
+    .map(([k, v]) => `<dt>${escaped(k)}</dt><dd>${escaped(v)}</dd>`)
+    .join("")}</dl>`;
 }
 
 const themes = { auto: "◐", light: "☀", dark: "☾" };
@@ -61,11 +64,19 @@ function setTheme(name) {
 function startTheme() {
   const names = Object.keys(themes);
   let stored = null;
-  try { stored = localStorage.getItem("hologram-theme"); } catch { /* pages from files may have no storage */ }
+  try {
+    stored = localStorage.getItem("hologram-theme");
+  } catch {
+    /* pages from files may have no storage */
+  }
   setTheme(names.includes(stored) ? stored : "auto");
   byId("theme").addEventListener("click", () => {
     const next = names[(names.indexOf(document.documentElement.dataset.theme) + 1) % names.length];
     setTheme(next);
-    try { localStorage.setItem("hologram-theme", next); } catch { /* then it holds for this visit */ }
+    try {
+      localStorage.setItem("hologram-theme", next);
+    } catch {
+      /* then it holds for this visit */
+    }
   });
 }

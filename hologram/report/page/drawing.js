@@ -1,7 +1,32 @@
 // The drawing of an outline: SVG of what is open, moved and scaled by its view box.
 
-const KINDS = { leaf: 7, elementwise: 0, movement: 7, reduce: 1, scan: 1, control: 2, project: 7, gather: 5, scatter: 5, sort: 5, native: 5, host: 3, contraction: 4, attention: 4, digits: 5, runs: 5 };
-const LEGEND = [["elementwise", 0], ["sum, maximum …", 1], ["loop, branch", 2], ["host routine", 3], ["matrix product, attention", 4], ["gather, scatter, sort", 5], ["array, movement", 7]];
+const KINDS = {
+  leaf: 7,
+  elementwise: 0,
+  movement: 7,
+  reduce: 1,
+  scan: 1,
+  control: 2,
+  project: 7,
+  gather: 5,
+  scatter: 5,
+  sort: 5,
+  native: 5,
+  host: 3,
+  contraction: 4,
+  attention: 4,
+  digits: 5,
+  runs: 5,
+};
+const LEGEND = [
+  ["elementwise", 0],
+  ["sum, maximum …", 1],
+  ["loop, branch", 2],
+  ["host routine", 3],
+  ["matrix product, attention", 4],
+  ["gather, scatter, sort", 5],
+  ["array, movement", 7],
+];
 const colour = (node) => KINDS[(data.ops[node.op] || {}).kind] ?? 7;
 const at = (x) => x.toFixed(1);
 
@@ -24,7 +49,8 @@ function drawItem(item, x, y) {
 }
 
 function drawnNode(item, lines) {
-  const { width, height } = item.box, c = colour(item.node);
+  const { width, height } = item.box,
+    c = colour(item.node);
   const thick = item.output ? ` stroke-width="2.6"` : "";
   return `<rect class="box" width="${at(width)}" height="${at(height)}" rx="7" fill="var(--h${c})" stroke="var(--e${c})"${thick}/>${text(13, 19, lines[0], "op")}${text(13, 35, lines[1], "type")}`;
 }
@@ -34,14 +60,23 @@ function closedFrame(item, lines) {
   const time = kernelsIn(item).reduce((s, k) => s + shareOf(k), 0);
   const stack = `<rect class="stack" x="4" y="-4" width="${at(width - 8)}" height="10" rx="6"/>`;
   const box = `<rect class="box" width="${at(width)}" height="${at(height)}" rx="9"/>`;
-  const heat = time > 0 ? `<rect class="heat track" x="12" y="${at(height - 7)}" width="${at(width - 24)}" height="3" rx="1.5"/><rect class="heat" x="12" y="${at(height - 7)}" width="${at(Math.max(2, (width - 24) * time))}" height="3" rx="1.5"/>` : "";
+  const heat =
+    time > 0
+      ? `<rect class="heat track" x="12" y="${at(height - 7)}" width="${at(width - 24)}" height="3" rx="1.5"/><rect class="heat" x="12" y="${at(height - 7)}" width="${at(Math.max(2, (width - 24) * time))}" height="3" rx="1.5"/>`
+      : "";
   return `${stack}${box}${text(13, 21, `▸ ${lines[0]}`, "op")}${text(13, 38, lines[1], "type")}${heat}`;
 }
 
 function drawInside(frame, dx, dy) {
   const out = [`<g transform="translate(${at(dx)} ${at(dy)})">`];
-  for (const p of frame.paths) out.push(`<path class="edge${p.from.startsWith("<") ? " quiet" : ""}" data-from="${escaped(p.from)}" data-to="${escaped(p.to)}" d="${curve(p.points)}" marker-end="url(#head)"/>`);
-  for (const s of frame.stubBoxes) out.push(`<g class="stub" data-go="${graphView.goals.push(s.from) - 1}" transform="translate(${at(s.x - s.width / 2)} ${at(s.y - 10)})"><rect width="${at(s.width)}" height="20" rx="10"/>${text(7, 14, stubLabel(s.from), "")}</g>`);
+  for (const p of frame.paths)
+    out.push(
+      `<path class="edge${p.from.startsWith("<") ? " quiet" : ""}" data-from="${escaped(p.from)}" data-to="${escaped(p.to)}" d="${curve(p.points)}" marker-end="url(#head)"/>`,
+    );
+  for (const s of frame.stubBoxes)
+    out.push(
+      `<g class="stub" tabindex="0" role="link" aria-label="go to ${escaped(stubLabel(s.from))}" data-go="${graphView.goals.push(s.from) - 1}" transform="translate(${at(s.x - s.width / 2)} ${at(s.y - 10)})"><rect width="${at(s.width)}" height="20" rx="10"/>${text(7, 14, stubLabel(s.from), "")}</g>`,
+    );
   for (const c of frame.children) out.push(drawItem(c, c.box.x, c.box.y));
   out.push("</g>");
   return out.join("");
@@ -63,7 +98,9 @@ class Viewport {
     holder.addEventListener("pointerdown", (e) => this.down(e));
     holder.addEventListener("pointermove", (e) => this.drag(e));
     for (const name of ["pointerup", "pointercancel"]) holder.addEventListener(name, (e) => this.up(e));
-    holder.addEventListener("focusout", (e) => { if (!holder.contains(e.relatedTarget)) this.engaged = false; });
+    holder.addEventListener("focusout", (e) => {
+      if (!holder.contains(e.relatedTarget)) this.engaged = false;
+    });
     new ResizeObserver(() => this.apply()).observe(holder);
   }
 
@@ -119,12 +156,16 @@ class Viewport {
   drag(e) {
     const before = this.fingers.get(e.pointerId);
     if (!before) return;
-    const now = [e.clientX, e.clientY], others = [...this.fingers].filter(([id]) => id !== e.pointerId);
+    const now = [e.clientX, e.clientY],
+      others = [...this.fingers].filter(([id]) => id !== e.pointerId);
     if (others.length) this.pinch(before, now, others[0][1]);
     else this.move(before[0] - now[0], before[1] - now[1]);
     this.moved += Math.abs(before[0] - now[0]) + Math.abs(before[1] - now[1]);
     this.fingers.set(e.pointerId, now);
-    if (this.moved > 4 && !this.holder.classList.contains("moving")) { this.holder.classList.add("moving"); this.holder.setPointerCapture(e.pointerId); }
+    if (this.moved > 4 && !this.holder.classList.contains("moving")) {
+      this.holder.classList.add("moving");
+      this.holder.setPointerCapture(e.pointerId);
+    }
   }
 
   pinch(before, now, other) {

@@ -1,8 +1,10 @@
 // Places of what is visible: dagre lays out each open frame by itself, and the result is kept until something in it opens or closes.
 
-const HEADER = 34, PADDING = 14;
+const HEADER = 34,
+  PADDING = 14;
 const FAR = 7; // items between two, from which an arrow would be longer than it is worth: a stub stands for it
-const pen = document.createElement("canvas").getContext("2d"), widths = new Map();
+const pen = document.createElement("canvas").getContext("2d"),
+  widths = new Map();
 
 // The width of a text in one of the fonts of the drawing.
 function widthOf(text, font) {
@@ -20,7 +22,12 @@ const FONTS = { op: `600 13px ${sans}`, type: `11.5px ${mono}`, stub: `11px ${mo
 
 function nodeLines(item) {
   const n = item.node;
-  const what = n.op === "input" ? `argument ${item.id}` : n.op === "leaf" ? "constant array" : [n.op, ...item.constants, cut(n.attrs || "", 22)].filter(Boolean).join(" ");
+  const what =
+    n.op === "input"
+      ? `argument ${item.id}`
+      : n.op === "leaf"
+        ? "constant array"
+        : [n.op, ...item.constants, cut(n.attrs || "", 22)].filter(Boolean).join(" ");
   return [what, n.type];
 }
 
@@ -28,8 +35,13 @@ function frameLines(item) {
   const inside = nodesIn(item).length;
   const kernels = kernelsIn(item);
   const line = item.kernels && item.kernels.length ? item.kernels[0].places[0] : item.place;
-  const sub = item.node ? item.node.type : item.section ? (kernels.length ? count(kernels.length, "kernel") : count(inside, "operation"))
-    : [placeName(line), count(inside, "op")].filter(Boolean).join(" · ");
+  const sub = item.node
+    ? item.node.type
+    : item.section
+      ? kernels.length
+        ? count(kernels.length, "kernel")
+        : count(inside, "operation")
+      : [placeName(line), count(inside, "op")].filter(Boolean).join(" · ");
   const time = kernels.reduce((s, k) => s + shareOf(k), 0);
   return [cut(item.label, 46), sub + (time > 0 ? ` · ${share(time)} of the time` : "")];
 }
@@ -69,7 +81,10 @@ function layoutFrame(frame) {
     c.box = { x: x - width / 2, y: y - height / 2, width, height };
   }
   frame.stubBoxes = [...stubs].map(([key, { from }]) => ({ from, ...g.node(key) }));
-  frame.paths = g.edges().filter((e) => !g.edge(e).unseen).map((e) => ({ from: e.v, to: e.w, points: g.edge(e).points }));
+  frame.paths = g
+    .edges()
+    .filter((e) => !g.edge(e).unseen)
+    .map((e) => ({ from: e.v, to: e.w, points: g.edge(e).points }));
   frame.inner = { width: g.graph().width, height: g.graph().height };
 }
 
@@ -87,7 +102,10 @@ function keepOrder(frame, g) {
 
 // Which edges of a frame are arrows, and the stubs, one for each end: what comes from outside or from far, and arguments but for their first reader.
 function arrows(frame) {
-  const order = new Map(frame.children.map((c, i) => [c.key, i])), read = new Set(), near = [], stubs = new Map();
+  const order = new Map(frame.children.map((c, i) => [c.key, i])),
+    read = new Set(),
+    near = [],
+    stubs = new Map();
   const stub = (from, to) => stubs.set(`<${from.key}>${to.key}`, { from, to });
   for (const { from, to } of frame.stubs.values()) for (const x of to) stub(from, x);
   for (const [a, b] of [...frame.edges.values()].sort((x, y) => order.get(x[1].key) - order.get(y[1].key))) {
@@ -100,7 +118,8 @@ function arrows(frame) {
 
 // The bodies of a loop or branch, side by side.
 function layoutBodies(item) {
-  let x = 0, height = 0;
+  let x = 0,
+    height = 0;
   for (const body of item.children) {
     const [w, h] = sizeOf(body);
     body.box = { x, y: 0, width: w, height: h };

@@ -1,6 +1,13 @@
 // Starts the page.
 
-const SECTIONS = { graph: ["stages", drawGraph], kernels: ["kernels", drawKernels], memory: ["memory", drawMemory], roofline: ["limits", drawRoofline], rewrites: ["rewrites", drawRewrites], copies: ["copies", drawCopies] };
+const SECTIONS = {
+  graph: ["stages", drawGraph],
+  kernels: ["kernels", drawKernels],
+  memory: ["memory", drawMemory],
+  roofline: ["limits", drawRoofline],
+  rewrites: ["rewrites", drawRewrites],
+  copies: ["copies", drawCopies],
+};
 
 // A profile alone has no more than kernels and limits.
 function drawAll() {
@@ -22,7 +29,9 @@ function followScroll() {
   const sections = [...links.keys()].map(byId);
   const mark = () => {
     const now = sections.filter((s) => !s.hidden && s.getBoundingClientRect().top < innerHeight * 0.35).pop() || sections[0];
-    for (const [id, a] of links) if (id === now.id) a.setAttribute("aria-current", "true"); else a.removeAttribute("aria-current");
+    for (const [id, a] of links)
+      if (id === now.id) a.setAttribute("aria-current", "true");
+      else a.removeAttribute("aria-current");
   };
   addEventListener("scroll", () => requestAnimationFrame(mark), { passive: true });
   mark();
@@ -39,7 +48,10 @@ addEventListener("resize", () => {
   if (innerWidth === drawnWidth) return;
   drawnWidth = innerWidth;
   nameStrip();
-  if (part.memory && part.memory.arena) { drawMap(); setStep(memoryView.step); }
+  if (part.memory && part.memory.arena) {
+    drawMap();
+    setStep(memoryView.step);
+  }
   drawRoof();
 });
 document.documentElement.dataset.ready = "true";

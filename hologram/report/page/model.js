@@ -30,9 +30,17 @@ function placeText(i) {
 }
 
 const ACCURACY = {
-  leaf: "as given", movement: "bits as they are", project: "bits as they are", gather: "bits as they are", sort: "bits as they are", mark: "bits as they are",
-  reduce: "steps rounded as IEEE 754 says, in one order, whatever the number of threads", scan: "steps rounded as IEEE 754 says, in one order, whatever the number of threads",
-  attention: "sums in blocks: other roundings than in the written order", host: "what the library's routine gives", control: "as what is inside",
+  leaf: "as given",
+  movement: "bits as they are",
+  project: "bits as they are",
+  gather: "bits as they are",
+  sort: "bits as they are",
+  mark: "bits as they are",
+  reduce: "steps rounded as IEEE 754 says, in one order, whatever the number of threads",
+  scan: "steps rounded as IEEE 754 says, in one order, whatever the number of threads",
+  attention: "sums in blocks: other roundings than in the written order",
+  host: "what the library's routine gives",
+  control: "as what is inside",
 };
 
 function guarantee(op) {

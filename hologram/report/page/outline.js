@@ -35,14 +35,26 @@ function nodeItem(stage, i, group) {
 function groupItems(stage) {
   const inside = new Set(stage.groups.flatMap((g) => g.nodes));
   const out = [];
-  stage.nodes.forEach((n, i) => { if (!inside.has(i) && !isHidden(n) && (n.op === "input" || n.op === "leaf")) out.push(nodeItem(stage, i, "")); });
+  stage.nodes.forEach((n, i) => {
+    if (!inside.has(i) && !isHidden(n) && (n.op === "input" || n.op === "leaf")) out.push(nodeItem(stage, i, ""));
+  });
   stage.groups.forEach((g, k) => {
     const children = g.nodes.filter((i) => !isHidden(stage.nodes[i])).map((i) => nodeItem(stage, i, k));
     if (g.call && children.length === 1) return out.push({ ...children[0], values: new Set(g.values), group: k });
     const kernels = (g.kernels || []).map((id) => kernelById.get(id)).filter(Boolean);
     const ids = kernels.map((x) => x.id).join(", ");
     const label = g.call ? [g.call, ids].filter(Boolean).join(" · ") : kernels.length ? `${ids} · ${kernels[0].title}` : "group";
-    out.push({ key: `g${k}`, frame: true, open: false, label, kernels, call: g.call, groupIndex: k, space: g.shape, children: sections(children, `g${k}.`) });
+    out.push({
+      key: `g${k}`,
+      frame: true,
+      open: false,
+      label,
+      kernels,
+      call: g.call,
+      groupIndex: k,
+      space: g.shape,
+      children: sections(children, `g${k}.`),
+    });
   });
   return usedWhereNeeded(out, stage);
 }
@@ -51,7 +63,13 @@ function groupItems(stage) {
 function usedWhereNeeded(items, stage) {
   const leaves = new Map(items.filter((x) => x.id !== undefined && x.group === "").map((x) => [x.id, x]));
   const out = [];
-  const take = (i) => { const x = leaves.get(i); if (x) { leaves.delete(i); out.push(x); } };
+  const take = (i) => {
+    const x = leaves.get(i);
+    if (x) {
+      leaves.delete(i);
+      out.push(x);
+    }
+  };
   for (const item of items) {
     if (item.group === "" && item.id !== undefined) continue;
     const nodes = item.groupIndex !== undefined ? stage.groups[item.groupIndex].nodes : item.id !== undefined ? [item.id] : [];
@@ -64,21 +82,35 @@ function usedWhereNeeded(items, stage) {
 // Nodes in order; consecutive ones of one line of the user's make a frame where there are many.
 function lineItems(stage) {
   const items = stage.nodes.map((n, i) => (isHidden(n) ? null : nodeItem(stage, i, ""))).filter(Boolean);
-  const inputs = items.filter((x) => x.node.op === "input"), rest = items.filter((x) => x.node.op !== "input");
+  const inputs = items.filter((x) => x.node.op === "input"),
+    rest = items.filter((x) => x.node.op !== "input");
   const ordered = arranged(inputs, rest);
   if (ordered.length <= MAX_SHOWN) return ordered;
   const out = [];
   for (const run of runs(ordered)) {
     if (run.length === 1) out.push(run[0]);
-    else out.push({ key: `l${run[0].key}`, frame: true, open: false, place: run[0].node.place, label: cut(placeText(run[0].node.place) || "operations", 44), children: sections(run, `l${run[0].key}.`) });
+    else
+      out.push({
+        key: `l${run[0].key}`,
+        frame: true,
+        open: false,
+        place: run[0].node.place,
+        label: cut(placeText(run[0].node.place) || "operations", 44),
+        children: sections(run, `l${run[0].key}.`),
+      });
   }
   return out;
 }
 
 function arranged(inputs, rest) {
-  const waiting = new Map(inputs.map((x) => [x.id, x])), out = [];
+  const waiting = new Map(inputs.map((x) => [x.id, x])),
+    out = [];
   for (const item of rest) {
-    for (const i of item.node.in || []) if (waiting.has(i)) { out.push(waiting.get(i)); waiting.delete(i); }
+    for (const i of item.node.in || [])
+      if (waiting.has(i)) {
+        out.push(waiting.get(i));
+        waiting.delete(i);
+      }
     out.push(item);
   }
   return [...waiting.values(), ...out];
@@ -88,7 +120,8 @@ function runs(items) {
   const out = [];
   for (const x of items) {
     const last = out[out.length - 1];
-    if (last && x.node.place !== undefined && last[0].node.place === x.node.place && x.node.op !== "input" && last[0].node.op !== "input") last.push(x);
+    if (last && x.node.place !== undefined && last[0].node.place === x.node.place && x.node.op !== "input" && last[0].node.op !== "input")
+      last.push(x);
     else out.push([x]);
   }
   return out;
@@ -101,7 +134,11 @@ function sections(items, prefix, level = 0) {
   const out = [];
   for (let i = 0; i < items.length; i += size) {
     const children = items.slice(i, i + size);
-    out.push(children.length === 1 ? children[0] : { key: `${prefix}${level}.${i}`, frame: true, open: false, section: true, label: sectionLabel(children), children });
+    out.push(
+      children.length === 1
+        ? children[0]
+        : { key: `${prefix}${level}.${i}`, frame: true, open: false, section: true, label: sectionLabel(children), children },
+    );
   }
   return sections(out, prefix, level + 1);
 }
@@ -134,7 +171,9 @@ function adopt(item, parent, depth) {
 
 // Edges of the graph, each drawn in the innermost frame that holds both ends; frames on the way down to its end show it as a stub.
 function connect(root, stage) {
-  const leaves = nodesIn(root), byKey = new Map(), home = new Map();
+  const leaves = nodesIn(root),
+    byKey = new Map(),
+    home = new Map();
   for (const x of leaves) byKey.set(`${x.group}:${x.id}`, x);
   if (stage.groups) stage.groups.forEach((g, k) => g.values.forEach((i) => home.set(i, k)));
   root.byId = new Map();
@@ -149,11 +188,19 @@ function connect(root, stage) {
 }
 
 function link(u, v) {
-  let a = u, b = v;
+  let a = u,
+    b = v;
   const down = [];
   while (a.depth > b.depth) a = a.parent;
-  while (b.depth > a.depth) { down.push(b); b = b.parent; }
-  while (a.parent !== b.parent) { down.push(b); a = a.parent; b = b.parent; }
+  while (b.depth > a.depth) {
+    down.push(b);
+    b = b.parent;
+  }
+  while (a.parent !== b.parent) {
+    down.push(b);
+    a = a.parent;
+    b = b.parent;
+  }
   if (a === b) return;
   const frame = a.parent;
   frame.edges.set(`${a.key}>${b.key}`, [a, b, (frame.edges.get(`${a.key}>${b.key}`) || [0, 0, 0])[2] + 1]);
