@@ -1,4 +1,4 @@
-"""The work of kernels: operations and bytes as one would count them by hand; and the limits of the machine."""
+"""The work of kernels: operations and bytes as one would count them by hand."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.cpu.listing import functions
-from hologram.backends.limits import FIELDS, Limits, limits
 from hologram.report.data.overview import amount, duration, percent, quantity
 from tests.support.report_programs import chain
 
@@ -45,27 +43,6 @@ def test_kernels_of_loops_run_as_often_as_the_loop() -> None:
         return hg.fori_loop(0, 12, lambda i, c: hnp.cumsum(c), x)
 
     assert [k["times"] for k in kernels(looped, np.ones(64, np.float32)) if k["path"]] == [12]
-
-
-def test_the_best_limits_are_kept() -> None:
-    found = limits("cpu")
-    assert limits("cpu") is found
-    limits.cache_clear()  # as another process
-    assert all(getattr(limits("cpu"), name) <= getattr(found, name) for name in FIELDS)
-    assert 0 < found.operation < 10 and 0 < found.cached_byte <= found.byte < 100
-
-
-def test_what_a_kernel_is_bound_by() -> None:
-    machine = Limits(operation=0.01, byte=0.1, cached_byte=0.05)
-    assert machine.seconds(1000, 10)[1] == "memory" and machine.seconds(10, 1000)[1] == "arithmetic"
-    assert machine.seconds(0, 1000, itemsize=8)[0] == pytest.approx(2 * machine.seconds(0, 1000)[0])
-    assert machine.seconds(2**23, 0)[0] > 2 * machine.seconds(2**22, 0)[0]
-
-
-def test_listings_are_cut_into_functions() -> None:
-    text = "\t.section .rodata\n.LC0:\n\t.long 1\n\t.text\n\t.globl f\nf:\n\t.cfi_startproc\n\tmovq %rdi, %rax\n.LBB0_1:\n\tret\n\n_g:\n\tnop\n"
-    found = functions(text)
-    assert found == {"f": "  movq %rdi, %rax\n.LBB0_1:\n  ret", "g": "  nop"}
 
 
 def test_large_programs_have_bounded_reports() -> None:

@@ -14,7 +14,7 @@ from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.lower.lowered import Lowered
 from hologram.ir.graph import Graph
 from hologram.ir.node import Node
-from hologram.primitives.control import scan
+from hologram.primitives.control import project, scan
 from hologram.report.data.graphs import type_of
 from hologram.report.data.references import References
 from hologram.report.data.titles import title_of
@@ -114,7 +114,7 @@ def origin(node: Node, plan: ExecutionPlan) -> str:
         return f"constant {plan.constants.index(node)}"
     if node in plan.computed:
         return f"result {plan.computed.index(node)}"
-    return node.op.name
+    return f"result {node.attrs[0]} of {node.inputs[0].op.name}" if node.op is project else node.op.name
 
 
 def _loops(kernel: Kernel) -> list[str]:
