@@ -96,6 +96,12 @@ def test_the_memory_map_is_the_plans(explained: tuple[Any, dict[str, Any]]) -> N
     assert sum({b["offset"]: -(-b["bytes"] // 64) * 64 for b in at_peak}.values()) == memory["lower_bound"]
     if not explanation.lowered.sizes:
         assert memory["arena"] == explanation.compiled.memory_analysis().peak
+    found = explanation.compiled.memory_analysis()
+    if not explanation.lowered.sizes:
+        summary = (found.argument_bytes, found.constant_bytes, found.result_bytes, found.scratch_bytes, found.held_bytes)
+        assert summary == tuple(memory[k] for k in ("arguments", "constants", "results", "scratch", "folded"))
+    else:
+        assert (memory["arguments"], memory["results"]) == (30 * 40 * 8, 40 * 8)
     for b in memory["buffers"]:
         assert "page" not in b or b["offset"] == b["page"] * memory["page_bytes"] < memory["pages"] * memory["page_bytes"]
 

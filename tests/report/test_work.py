@@ -6,10 +6,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import hologram as hg
 import hologram.numpy as hnp
+from hologram import dtypes
+from hologram.graph.kernel.ir import Buffer, Kernel, Loop, Store
+from hologram.ir.instruction import Ins
+from hologram.ir.symbolic import var
 from hologram.report.data.overview import amount, duration, percent, quantity
+from hologram.report.data.work import work_of
 from tests.support.report_programs import chain
 
 
@@ -43,6 +50,19 @@ def test_kernels_of_loops_run_as_often_as_the_loop() -> None:
         return hg.fori_loop(0, 12, lambda i, c: hnp.cumsum(c), x)
 
     assert [k["times"] for k in kernels(looped, np.ones(64, np.float32)) if k["path"]] == [12]
+
+
+@given(st.integers(1, 40), st.integers(1, 12), st.integers(0, 12), st.integers(1, 200))
+def test_iterations_are_counted_up_to_the_limit(outer: int, extent: int, step: int, limit: int) -> None:
+    """Against a count by hand: tiles of ``extent`` that start at multiples of ``step``, and end at ``limit``."""
+    around, inside = Loop("parallel", "p", 0, outer), Loop("serial", "q", var("p") * step, extent, limit)
+    out = Buffer("b0", dtypes.float32, "out", 10_000)
+    inside.body = [Store(out, var("q"), Ins.const(1.0, dtypes.float32))]
+    around.body = [inside]
+    kernel = Kernel()
+    kernel.params, kernel.body = [out], [around]
+    runs = sum(max(0, min(p * step + extent, limit) - p * step) for p in range(outer))
+    assert work_of(kernel, {}).written == pytest.approx(4 * runs)
 
 
 def test_large_programs_have_bounded_reports() -> None:

@@ -8,17 +8,17 @@ from typing import Any
 from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.memory.arena import LINE_BYTES, PAGE_BYTES, POOL_PAGES, Placement
-from hologram.graph.report import memory_of
 from hologram.ir.graph import Graph
-from hologram.ir.node import Node
+from hologram.ir.node import Node, symbolic_bytes
 from hologram.report.data.graphs import type_of
 from hologram.report.data.kernels import line_of, origin
 from hologram.report.data.references import References
+from hologram.report.data.work import at_sizes
 
 
 def memory_data(plan: ExecutionPlan, sizes: Mapping[str, int], lines: Sequence[Graph], references: References) -> dict[str, Any]:
     """The arena at these values of the symbols. Addresses and sizes are in bytes, times in steps of the plan."""
-    allocation, summary = plan.allocate(sizes), memory_of(plan)
+    allocation, kernels = plan.allocate(sizes), plan.kernels
     buffers = []
     for i, (what, *_) in enumerate(plan.temporaries):
         buffers.append(_buffer(allocation.buffers[i], what, plan, lines, references))
@@ -34,12 +34,16 @@ def memory_data(plan: ExecutionPlan, sizes: Mapping[str, int], lines: Sequence[G
         "peak_step": peak_step,
         "at_peak": sorted(at_peak, key=lambda i: -buffers[i]["bytes"]),
         "buffers": buffers,
-        "arguments": summary.argument_bytes,
-        "constants": summary.constant_bytes,
-        "folded": summary.held_bytes,
-        "results": summary.result_bytes,
-        "scratch": summary.scratch_bytes,
+        "arguments": _total(plan.inputs, sizes),
+        "constants": _total(plan.constants, sizes),
+        "folded": 0 if plan.initializer is None else _total(plan.initializer.graph.outputs, sizes),
+        "results": _total(plan.computed, sizes),
+        "scratch": max((sum(at_sizes(b.size, sizes) * b.dtype.itemsize for b in k.kernel.scratch) for k in kernels), default=0),
     }
+
+
+def _total(nodes: Sequence[Node], sizes: Mapping[str, int]) -> int:
+    return sum(at_sizes(symbolic_bytes(n), sizes) for n in nodes)
 
 
 def _bytes_alive(placements: Any, step: int) -> int:

@@ -49,7 +49,7 @@ def _distance(kernels: Sequence[dict[str, Any]], data: Mapping[str, Any]) -> dic
         return _answer(question, f"at least {duration(least)}", text, "#roofline")
     found = seconds_of(top, measured)
     ratio = found / least if least else 1.0
-    text = f"{top['id']} takes {duration(found)}; this machine needs at least {duration(least)} for {why}."
+    text = f"{top['id']} takes {duration(found)}, {ratio:.2g} times the {duration(least)} that this machine needs at least for {why}."
     return _answer(question, f"{percent(1 / ratio if ratio else 0)} of the limit", text, "#roofline")
 
 
