@@ -27,18 +27,23 @@ function kernelRow(k) {
     },
     element("td", {}, element("b", {}, k.id), k.once ? element("span", { class: "badge", title: "runs once, before the first call" }, "once") : null),
     element("td", {}, k.title, k.path.length ? element("span", { class: "muted small" }, ` in ${k.path.join(" in ")}`) : null),
-    element("td", { class: "mono wide" }, placeName(k.places[0])),
+    element(
+      "td",
+      { class: "mono wide line" },
+      placeName(k.places[0]),
+      element("span", { class: "muted", title: placeText(k.places[0]) }, `  ${cut(placeText(k.places[0]), 44)}`),
+    ),
     element(
       "td",
       { class: "number" },
       meter(shareOf(k), ""),
-      `${duration(secondsOf(k))}`,
-      element("span", { class: "muted small wide" }, ` ${share(shareOf(k))}`),
+      element("span", { class: "figure" }, duration(secondsOf(k))),
+      element("span", { class: "muted small wide figure" }, share(shareOf(k))),
       k.untimed
         ? element("span", { class: "badge", title: "its share of the loop's time, by estimate: it is too short to be timed by itself" }, "of a loop")
         : null,
     ),
-    element("td", { class: "number wide" }, ...(reached === null ? ["–"] : [meter(reached, "limit"), share(reached)])),
+    element("td", { class: "number wide" }, ...(reached === null ? ["–"] : [meter(reached, "limit"), element("span", { class: "figure" }, share(reached))])),
     element("td", { class: "wide" }, k.bound),
   );
 }
