@@ -43,7 +43,11 @@ function kernelRow(k) {
         ? element("span", { class: "badge", title: "its share of the loop's time, by estimate: it is too short to be timed by itself" }, "of a loop")
         : null,
     ),
-    element("td", { class: "number wide" }, ...(reached === null ? ["–"] : [meter(reached, "limit"), element("span", { class: "figure" }, share(reached))])),
+    element(
+      "td",
+      { class: "number wide" },
+      ...(reached === null ? ["–"] : [meter(reached, "limit"), element("span", { class: "figure" }, share(reached))]),
+    ),
     element("td", { class: "wide" }, k.bound),
   );
 }
