@@ -93,6 +93,11 @@ def _time(run: Callable[[], Any]) -> float:
     return best
 
 
+def stream_seconds(elements: int) -> float:
+    """Seconds of a program for the CPU that reads ``elements`` of float32 and writes as many, in order."""
+    return _time(_runner(None, _increment(elements))) / 1e9
+
+
 def _runner(device: Device | None, graph: Graph) -> Callable[[], Any]:
     """A call of a program on zeros, and the wait for it."""
     x = storage.copy_of(np.zeros(graph.inputs[0].shape, np.float32))

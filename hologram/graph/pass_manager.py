@@ -15,6 +15,7 @@ from typing import Any
 
 from hologram.errors import PassLimitError, RewriteError
 from hologram.graph.canonical.integer_ranges import Ranges
+from hologram.graph.rewrite.rewriter import Watch
 from hologram.graph.schedule.tiles import TileConfig
 from hologram.settings import settings
 from hologram.support.debug import PASSES
@@ -39,13 +40,14 @@ class Context:
     constants: Sequence[int] = ()
     ranges: Ranges | None = None
     observer: Observer | None = None  # is shown what each pass gives
+    watch: Watch | None = None  # is shown each firing of a rewrite rule, those in bodies too
     fired: dict[str, Counter[str]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     count: Counter[str] = field(default_factory=Counter)  # of the pass that runs
 
     def nested(self, constants: Sequence[int] = (), ranges: Ranges | None = None) -> Context:
         """The context of a graph inside of the graph: it counts for itself."""
-        return Context(self.precision, self.tile, constants=constants, ranges=ranges)
+        return Context(self.precision, self.tile, constants=constants, ranges=ranges, watch=self.watch)
 
     @property
     def exact(self) -> bool:

@@ -72,7 +72,7 @@ def _complexes(graph: Graph, context: Context) -> Graph:
 
 
 def _simplify(graph: Graph, context: Context) -> Graph:
-    return rewrite_bottom_up(graph, SIMPLIFY, context.precision, context.count)
+    return rewrite_bottom_up(graph, SIMPLIFY, context.precision, context.count, context.watch)
 
 
 def _view_updates(graph: Graph, context: Context) -> Graph:
@@ -85,7 +85,8 @@ def _constant_windows(graph: Graph, context: Context) -> Graph:
 
 def _bodies(graph: Graph, context: Context) -> Graph:
     """Control flow, and the graphs inside of it."""
-    key, inside = (context.precision, settings.disabled_passes), context.nested()
+    watched = None if context.watch is None else id(context.watch)  # who is shown rules sees those of bodies that other programs have, too
+    key, inside = (context.precision, settings.disabled_passes, watched), context.nested()
     out = simplify_control(graph, lambda body: canonical_body(body, partial(_canonical, inside), key), context.count, not context.exact)
     context.count.update(inside.rules())
     return out
@@ -104,7 +105,7 @@ def _canonical(context: Context, graph: Graph) -> Graph:
 
 
 def _sink(graph: Graph, context: Context) -> Graph:
-    return rewrite_top_down(graph, SINK, context.precision, context.count)
+    return rewrite_top_down(graph, SINK, context.precision, context.count, context.watch)
 
 
 ARGUMENTS = Pass("arguments", _arguments, _verify)

@@ -177,16 +177,20 @@ def _bodies(node: Node, lines: bool) -> list[str]:
 
 
 def _operation(node: Node, names: dict[Node, str]) -> str:
+    return " ".join([node.op.name, *[names[x] for x in node.inputs], *attribute_texts(node)])
+
+
+def attribute_texts(node: Node) -> list[str]:
+    """A node's static attributes, as its line of the text has them."""
     if node.op.name == "const":
         value = const_value(node)
-        return f"const {value!s}" if value == value else f"const nan:{node.attrs[1].hex()}"
+        return [str(value) if value == value else f"nan:{node.attrs[1].hex()}"]
+    if node.op.name == "cast":
+        return [node.attrs[0]]
     hidden = ("storage", "shape", "body", "cond", "branches")
     named = node.op.named(node.attrs)
     shown = [(n, v) for n, v in named if n not in hidden and (n, v) != ("dtype", node.dtype.name)]  # the type of the result stands beside it
-    attrs = [f"{name}={_attribute(value)}" for name, value in shown]
-    if node.op.name == "cast":
-        attrs = [node.attrs[0]]
-    return " ".join([node.op.name, *[names[x] for x in node.inputs], *attrs])
+    return [f"{name}={_attribute(value)}" for name, value in shown]
 
 
 def _attribute(value: Any) -> str:

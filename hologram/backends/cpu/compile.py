@@ -57,6 +57,14 @@ class CompiledModule:
         return self._writer.modules(usable_processors)
 
     @property
+    def functions(self) -> dict[str, list[str]]:
+        """The names of the functions of each kernel, by the kernel's text."""
+        found: dict[str, list[str]] = {}
+        for (text, *_), name in self._writer.names.items():
+            found.setdefault(text, []).append(name)
+        return found
+
+    @property
     def facts(self) -> dict[str, Any]:
         """What a call of any plan must know."""
         s, routines = self.execution_plan, routines_of(self.llvm)

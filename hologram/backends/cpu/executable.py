@@ -7,7 +7,7 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.backends.base import BaseExecutable, tell_program
-from hologram.backends.cpu import metadata
+from hologram.backends.cpu import listing, metadata
 from hologram.backends.cpu.compile import Source, is_long
 from hologram.backends.llvm.toolchain import target
 from hologram.backends.native import addresses, calls, storage
@@ -160,6 +160,11 @@ class Executable(BaseExecutable):
             "llvm": lambda: target.optimised_ir(self._source.module.llvm, self.target, self._source.module.pipeline),
             "asm": lambda: target.assembly(self._source.module.llvm, self.target, self._source.module.pipeline),
         }
+
+    def kernel_code(self) -> tuple[str, dict[str, str]]:
+        parts = listing.functions(self._texts["asm"]())
+        made = {text: "\n".join(parts[n] for n in names if n in parts) for text, names in self._source.module.functions.items()}
+        return "assembly", {text: code for text, code in made.items() if code}
 
 
 def _remember(memo: dict[Any, Any], key: Any, value: Any) -> None:

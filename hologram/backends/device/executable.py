@@ -207,3 +207,6 @@ class Executable(BaseExecutable):
     @property
     def _texts(self) -> Mapping[str, Callable[[], str]]:
         return {self.program.dialect.name: lambda: self.program.text}
+
+    def kernel_code(self) -> tuple[str, dict[str, str]]:
+        return self.program.dialect.name, self.program.kernel_texts

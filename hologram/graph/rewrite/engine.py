@@ -13,28 +13,30 @@ from collections.abc import Iterable
 from typing import Any
 
 from hologram.errors import RewriteError
-from hologram.graph.rewrite.rewriter import MAX_NESTED_REWRITES, MAX_REWRITES_PER_NODE, Rewriter
+from hologram.graph.rewrite.rewriter import MAX_NESTED_REWRITES, MAX_REWRITES_PER_NODE, Rewriter, Watch
 from hologram.graph.rewrite.rule import RuleSet
 from hologram.ir.graph import Graph
 from hologram.ir.node import Node
 
 
-def rewrite_bottom_up(graph: Graph, rules: RuleSet, precision: str, fired: Counter[str]) -> Graph:
-    """Every node in normal form, from the leaves up; the graph itself where no rule fires. Counts firings by rule in ``fired``.
+def rewrite_bottom_up(graph: Graph, rules: RuleSet, precision: str, fired: Counter[str], watch: Watch | None = None) -> Graph:
+    """Every node in normal form, from the leaves up; the graph itself where no rule fires. Counts firings by rule in ``fired``, and shows them to
+    ``watch``.
 
     Raises :class:`RewriteError` where rules run in a circle or without end, or where one changes a shape or type.
     """
     nodes = graph.nodes()
-    b = Rewriter(rules.index(precision), fired, _fuel(nodes))
+    b = Rewriter(rules.index(precision), fired, _fuel(nodes), watch)
     normal: dict[Node, Node] = {}
     lines = graph.lines
     for node in nodes:
         here = b.intern(node, tuple([normal[i] for i in node.inputs]))
+        line = b.line = lines.get(node)
         target = None if here in normal else b.step(here)
         if target is None:
-            _settle(node, here, lines.get(node), normal, b)
+            _settle(node, here, line, normal, b)
         else:
-            _normalise(node, here, target, lines.get(node), normal, b)
+            _normalise(node, here, target, line, normal, b)
     return _result(graph, normal, b.lines)
 
 
@@ -99,7 +101,7 @@ def _names(steps: Iterable[tuple[Node, str]]) -> str:
     return ", ".join(dict.fromkeys(name for _, name in steps))
 
 
-def rewrite_top_down(graph: Graph, rules: RuleSet, precision: str, fired: Counter[str]) -> Graph:
+def rewrite_top_down(graph: Graph, rules: RuleSet, precision: str, fired: Counter[str], watch: Watch | None = None) -> Graph:
     """Rules tried from the outputs down, each node before its inputs; the graph itself where no rule fires.
 
     Rules see how many users a node has. One run need not reach a normal form. Raises as :func:`rewrite_bottom_up` does.
@@ -108,7 +110,7 @@ def rewrite_top_down(graph: Graph, rules: RuleSet, precision: str, fired: Counte
     order = graph.nodes()
     if not any(map(candidates, order)):
         return graph
-    b = Rewriter(candidates, fired, _fuel(order))
+    b = Rewriter(candidates, fired, _fuel(order), watch)
     for node in order:
         b.table.setdefault((node.op, node.inputs, node.attrs), node)
     b.users = _count_users(order, graph.outputs)
@@ -128,7 +130,7 @@ def _descend(root: Node, lines: dict[Node, Any], done: dict[Node, Node], b: Rewr
             continue
         top = entered.get(node)
         if top is None:
-            line = lines.get(node, line)
+            line = b.line = lines.get(node, line)
             top = entered[node] = _rewrite_to_fixpoint(node, b)
         missing = [i for i in top.inputs if i not in done]
         if missing:

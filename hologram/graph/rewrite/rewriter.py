@@ -39,18 +39,28 @@ class Rule:
         raise NotImplementedError
 
 
+Watch = Callable[[Rule, Node, Node, Any], None]  # (rule, node, what it becomes, the user's line)
+
+
 class Rewriter(Builder):
     """Interns the nodes of one run, applies rules at one node, and gives rules their shorthand.
 
     ``users`` counts each node's distinct users, outputs included (None while inputs go first). ``rank`` orders nodes by structure. ``fuel`` is how
-    many rules may fire.
+    many rules may fire. ``watch`` is shown each firing, with ``line``, the user's, of the node that is rewritten.
     """
 
-    __slots__ = ("candidates", "fired", "fuel", "users", "rank", "lines")
+    __slots__ = ("candidates", "fired", "fuel", "users", "rank", "lines", "watch", "line")
 
-    def __init__(self, candidates: Callable[[Node], tuple[Rule, ...]], fired: Counter[str], fuel: int = MAX_NESTED_REWRITES) -> None:
+    def __init__(
+        self,
+        candidates: Callable[[Node], tuple[Rule, ...]],
+        fired: Counter[str],
+        fuel: int = MAX_NESTED_REWRITES,
+        watch: Watch | None = None,
+    ) -> None:
         super().__init__()
-        self.candidates, self.fired, self.fuel = candidates, fired, fuel
+        self.candidates, self.fired, self.fuel, self.watch = candidates, fired, fuel, watch
+        self.line: Any = None
         self.users: dict[Node, int] | None = None
         self.rank: dict[Node, int] = {}
         self.lines: dict[Node, Any] = {}
@@ -95,6 +105,8 @@ class Rewriter(Builder):
                 self.fuel -= 1
                 if self.fuel < 0:
                     raise RewriteError(f"rules run without end: {', '.join(name for name, _ in self.fired.most_common(8))}")
+                if self.watch is not None:
+                    self.watch(r, node, out, self.line)
                 return out, r.name
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -9,7 +10,7 @@ from hologram.errors import ArgumentError
 from hologram.ir.graph import Graph, text
 from hologram.support.html import html_method
 from hologram.support.user_lines import located
-from hologram.trace import compiling
+from hologram.trace import compiling, hooks
 from hologram.trace.call import cache_misses
 from hologram.trace.call.signature import Call, Signature, name_of
 from hologram.trace.call.specialisation import Specialisation
@@ -28,6 +29,11 @@ class Lowered:
         self.name, self.graph, self.precision, self.device, self._homes = name, traced.graph, precision, device, homes
         self._signature, self._call, self._traced = signature, call, traced
         self._compiled: Compiled | None = None
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The values that symbolic extents have in this call."""
+        return dict(self._call.sizes)
 
     def as_text(self, stage: str = "trace") -> str:
         """The program at ``stage``: trace, canonical, legalized, folded, groups, kernels, plan; on the CPU llvm and asm, on devices the name of their
@@ -82,7 +88,7 @@ class Compiled:
 
 
 class Explanation:
-    """What became of a function's program, as text."""
+    """What became of a function's program: as text, as a page for a browser, as data."""
 
     _repr_html_ = html_method("notebook.programs:explanation_html")
 
@@ -107,6 +113,30 @@ class Explanation:
         return "\n\n".join([self.lowered.name, *[f"--- {title} ---\n{body}" for title, body in self.sections()]])
 
     __repr__ = __str__
+
+    def data(self, profile: Any = None) -> dict[str, Any]:
+        """All that the page shows, as plain data: see docs/report.md.
+
+        ``profile``: measured times of this program, what ``hg.profile`` gives or its ``as_dict()``. Raises ArgumentError for what is none, or one of
+        another program.
+        """
+        return hooks.report_data(self.lowered, profile)
+
+    def json(self, path: str | os.PathLike[str], profile: Any = None) -> None:
+        """Writes :meth:`data` as JSON."""
+        hooks.write_report_data(path, self.data(profile))
+
+    def html(self, path: str | os.PathLike[str], profile: Any = None) -> None:
+        """Writes a page that needs nothing else and no network: graphs at each stage, what each rule did, kernels, the memory map, the roofline.
+        Times are estimates where no ``profile`` is given.
+
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "report.html")
+        >>> hg.explain(lambda x: hnp.sum(x * x))(hnp.ones(3)).html(path)
+        >>> path.read_text(encoding="utf-8")[:15]
+        '<!doctype html>'
+        """
+        hooks.write_report(path, self.data(profile))
 
 
 def make_graph(f: Callable[..., Any]) -> Callable[..., Graph]:
