@@ -17,7 +17,7 @@ from hologram.errors import PassLimitError, RewriteError
 from hologram.graph.canonical.integer_ranges import Ranges
 from hologram.graph.schedule.tiles import TileConfig
 from hologram.settings import settings
-from hologram.support.debug import PASSES
+from hologram.support.debug import PASSES, noted
 
 MAX_ROUNDS = 64  # of a Repeat; every round needs a movement that the one before set free
 
@@ -112,12 +112,13 @@ def _run(value: Any, p: Pass, context: Context) -> Any:
         return value
     fired: Counter[str] = Counter()
     context.count = fired
-    start = time.perf_counter()
+    start = time.perf_counter_ns()
     try:
         out = p.run(value, context)
     except RewriteError as e:
         raise RewriteError(f"in the pass {p.name}, {e}") from e
-    context.seconds[p.name] = context.seconds.get(p.name, 0.0) + time.perf_counter() - start
+    context.seconds[p.name] = context.seconds.get(p.name, 0.0) + (time.perf_counter_ns() - start) * 1e-9
+    noted(f"pass {p.name}", start)
     context.fired.setdefault(p.name, Counter()).update(fired)
     if out is not value:
         _changed(p, out, fired)

@@ -15,7 +15,9 @@ from hologram.ir.traversal import topological
 
 
 class Graph:
-    """``inputs`` (``input`` nodes, in order) to ``outputs``. ``lines`` maps nodes to the user's ``(file, line)``."""
+    """``inputs`` (``input`` nodes, in order) to ``outputs``. ``lines`` maps nodes to the user's ``(file, line)``; ``name`` is what was traced."""
+
+    name = ""
 
     def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node], lines: dict[Node, Any] | None = None) -> None:
         self.inputs, self.outputs = list(inputs), list(outputs)

@@ -186,7 +186,9 @@ class Trace:
         return node
 
     def graph(self, outputs: list[Node]) -> Graph:
-        return Graph(self.inputs, outputs, self.lines)
+        made = Graph(self.inputs, outputs, self.lines)
+        made.name = self.name
+        return made
 
 
 @contextlib.contextmanager

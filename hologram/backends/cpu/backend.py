@@ -46,13 +46,15 @@ class CpuBackend:
         """Object code of a program. One that symbolic extents or functions of the host keep from being stored is generated each time."""
         machine, checked = target.host(), settings.checked
         leaves = metadata.leaves_of(compilation.traced)
-        settled = _settled(compilation, checked)
+        settled, profiled = _settled(compilation, checked), settings.profile
         source = Source(
             None if settled is None else cache.key("graph", str(compilation.traced), *settled),
             lambda: compilation.execution_plan,
             compilation.guarantee,
             machine,
             checked,
+            profiled,
+            compilation.traced,
             lambda s: metadata.of(s, compilation.guarantee, leaves),
             lambda known: metadata.describes(known, compilation.traced, leaves),
         )
@@ -88,6 +90,7 @@ def _settled(compilation: Compilation, checked: bool) -> tuple[str, ...] | None:
         "lapack" if natively else "",
         "checked" if checked else "",
         "verified" if settings.verify else "",
+        "profiled" if settings.profile else "",
     )
 
 
@@ -114,6 +117,8 @@ def _computed(generated: Generated, types: list[Any]) -> list[Any]:
         compilation.guarantee,
         generated.machine,
         generated.checked,
+        generated.source.profiled,
+        compilation.traced,
         lambda s: metadata.of_initializer(s, leaves),
         lambda known: metadata.describes_initializer(known, types, leaves),
     )

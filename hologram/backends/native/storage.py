@@ -27,6 +27,7 @@ else:
 Storage: Any = _made.Storage
 statistics = _made.statistics
 reset_peak = _made.reset_peak
+raise_peak = _made.raise_peak
 SMALL_BYTES = 1 << 14  # bytes of an array that is copied sooner than anything is noted, or counted, to spare it
 pick = _made.pick  # an element of an array as a Storage, or whether a key needs no program
 host_view = _made.view  # as view, of a Storage

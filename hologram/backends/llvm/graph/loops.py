@@ -59,6 +59,8 @@ class LoopWriter(BodyWriter):
     def write(self) -> None:
         moving = self._moving()
         last = self._state(self._scan(moving) if self.is_scan else self._while(moving))
+        if self.length is not None and self.w.profiled:
+            self.w.counters.iterations(self.w.integers.integer(self.length))
         for k, (end, p, x) in enumerate(zip(self.ends, last, self.carry_nodes, strict=True)):
             if self.wanted[k] and self.places[k] is not None:
                 self.w.copy(end, p, x)
@@ -256,6 +258,7 @@ class LoopWriter(BodyWriter):
         f.do(f"br label %{head}")
         phis.close(latch, following, after)
         f.start(done)
+        self.w.counters.iterations(phis.index)
         return phis.carried
 
     def _condition(self, state: list[Reg]) -> Reg:

@@ -1,0 +1,117 @@
+"""A profile under way: what is read when it begins, and what became of it when it ends.
+
+Any number of profiles may be under way, in any threads. While one is, ``settings.profile`` is on, so that whatever compiles, or finds, a program
+takes one with counters; those that callers have by address are exchanged.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from hologram.backends import rates
+from hologram.backends.cpu.executable import profile_bound_calls
+from hologram.backends.device import timing
+from hologram.backends.native import counters, storage
+from hologram.backends.native.pool import num_threads
+from hologram.ir.devices import CPU
+from hologram.profiling.devices import add_devices
+from hologram.profiling.measure import CpuPrograms, Timeline, difference, lane_threads
+from hologram.profiling.records import Machine, Measured, Phase
+from hologram.settings import settings
+from hologram.support import debug
+
+_lock = threading.RLock()
+_under_way: list[Session] = []
+_before: list[bool] = []  # settings.profile, before the first of them
+
+
+class Session:
+    """One profile, from :meth:`start` to :meth:`stop`."""
+
+    def start(self) -> None:
+        """From now on what happens is a part of the profile."""
+        recorder = counters.recorder()
+        self._phases: list[tuple[str, int, int, str]] = []
+        self._programs = counters.watch()
+        try:
+            self._switch(on=True)
+        except BaseException:
+            self._end()
+            raise
+        self._before = {id(p): p.read() for p in self._programs}
+        self._logged = recorder.logged_words()
+        self._log = timing.start()
+        self._memory = self._memory_at_start()
+        debug.watchers.append(self._note)
+        self._start = recorder.both_clocks()
+
+    def _note(self, name: str, start: int, end: int) -> None:
+        """A phase of a compilation."""
+        self._phases.append((name, start, end, threading.current_thread().name))
+
+    def _memory_at_start(self) -> dict[str, int]:
+        found = storage.statistics()
+        storage.reset_peak()
+        return found
+
+    def _switch(self, on: bool) -> None:
+        """Programs with counters, while there is a profile."""
+        with _lock:
+            if on:
+                _under_way.append(self)
+                if len(_under_way) == 1:
+                    _before[:] = [settings.profile]
+                    settings.profile = True
+                    profile_bound_calls(True)
+            elif self in _under_way:
+                _under_way.remove(self)
+                if not _under_way:
+                    settings.profile = _before.pop()
+                    profile_bound_calls(settings.profile)
+
+    def _end(self) -> None:
+        counters.unwatch(self._programs)
+        self._switch(on=False)
+
+    def stop(self) -> Measured:
+        """Ends the profile: what it has seen."""
+        end = counters.recorder().both_clocks()
+        debug.watchers[:] = [w for w in debug.watchers if w != self._note]
+        after = {id(p): p.read() for p in self._programs}
+        logged, lost = counters.events_since(self._logged)
+        commands = timing.stop(self._log)
+        memory = self._memory_at_end()
+        programs = list(self._programs)
+        self._end()
+        clock = Timeline(self._start, end)
+        named = [e for e in logged if e.start >= self._start[0]]
+        cpu = CpuPrograms(clock, lane_threads(named, clock.thread))
+        for p in programs:
+            counted = difference(self._before.get(id(p), {}), after[id(p)]) if id(p) in after else {}
+            if counted:
+                cpu.add(p, counted)
+        measured = Measured((end[1] - self._start[1]) * 1e-9, self._machine(), cpu.programs, cpu.kernels)
+        measured.events = sorted((e for e in map(cpu.event, named) if e is not None), key=lambda e: (e.start, -e.seconds))
+        measured.phases = [Phase(name, self._since(a), (b - a) * 1e-9, thread) for name, a, b, thread in self._phases if a >= self._start[1]]
+        measured.lost_events, measured.memory = lost + commands.lost, memory
+        add_devices(measured, commands.commands, self._start[1])
+        return measured
+
+    def _since(self, nanoseconds: int) -> float:
+        return (nanoseconds - self._start[1]) * 1e-9
+
+    def _memory_at_end(self) -> dict[str, int]:
+        """Bytes of arrays. The peak of the process is what it was without the profile."""
+        found = storage.statistics()
+        storage.raise_peak(self._memory["peak"])
+        return {"before": self._memory["live"], "after": found["live"], "peak": found["peak"], "cached": found["cached"]}
+
+    @staticmethod
+    def _machine() -> Machine:
+        """Rates of the CPU, measured where nobody on this machine has done so and no other profile is disturbed."""
+        found: Any = rates.known(CPU) if _under_way else rates.rates(CPU)
+        if found is None:
+            return Machine(None, None, num_threads())
+        byte, operation = (1e9 / x if x > 0 else None for x in (found.byte, found.operation))
+        return Machine(byte, operation, num_threads())
