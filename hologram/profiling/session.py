@@ -10,20 +10,15 @@ import threading
 from typing import Any
 
 from hologram.backends import rates
-from hologram.backends.cpu.executable import profile_bound_calls
 from hologram.backends.device import timing
 from hologram.backends.native import counters, storage
 from hologram.backends.native.pool import num_threads
 from hologram.ir.devices import CPU
+from hologram.profiling import ranges, switch
 from hologram.profiling.devices import add_devices
 from hologram.profiling.measure import CpuPrograms, Timeline, difference, lane_threads
 from hologram.profiling.records import Machine, Measured, Phase
-from hologram.settings import settings
 from hologram.support import debug
-
-_lock = threading.RLock()
-_under_way: list[Session] = []
-_before: list[bool] = []  # settings.profile, before the first of them
 
 
 class Session:
@@ -35,7 +30,10 @@ class Session:
         self._phases: list[tuple[str, int, int, str]] = []
         self._programs = counters.watch()
         try:
-            self._switch(on=True)
+            switch.on(self)
+            opener = ranges.at_work()
+            if opener is not None:
+                ranges.start(self, opener)
         except BaseException:
             self._end()
             raise
@@ -55,24 +53,10 @@ class Session:
         storage.reset_peak()
         return found
 
-    def _switch(self, on: bool) -> None:
-        """Programs with counters, while there is a profile."""
-        with _lock:
-            if on:
-                _under_way.append(self)
-                if len(_under_way) == 1:
-                    _before[:] = [settings.profile]
-                    settings.profile = True
-                    profile_bound_calls(True)
-            elif self in _under_way:
-                _under_way.remove(self)
-                if not _under_way:
-                    settings.profile = _before.pop()
-                    profile_bound_calls(settings.profile)
-
     def _end(self) -> None:
         counters.unwatch(self._programs)
-        self._switch(on=False)
+        switch.off(self)
+        ranges.stop(self)
 
     def stop(self) -> Measured:
         """Ends the profile: what it has seen."""
@@ -110,7 +94,7 @@ class Session:
     @staticmethod
     def _machine() -> Machine:
         """Rates of the CPU, measured where nobody on this machine has done so and no other profile is disturbed."""
-        found: Any = rates.known(CPU) if _under_way else rates.rates(CPU)
+        found: Any = rates.known(CPU) if switch.is_on() else rates.rates(CPU)
         if found is None:
             return Machine(None, None, num_threads())
         byte, operation = (1e9 / x if x > 0 else None for x in (found.byte, found.operation))

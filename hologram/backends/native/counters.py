@@ -24,7 +24,7 @@ from hologram.backends.llvm.toolchain import target
 from hologram.backends.native.code import counters as code
 from hologram.backends.native.code.counters import COUNTER_BYTES, EVENTS, LANES
 from hologram.backends.native.code.records import CACHE_LINE, Worker
-from hologram.backends.native.module import Module, module
+from hologram.backends.native.module import Module, Record, module
 from hologram.backends.native_lang.language import Routine, offset_of, size_of
 from hologram.backends.native_lang.translate import module_ir
 from hologram.settings import settings
@@ -74,6 +74,7 @@ class _Recorder:
         found = _load()
         self.symbols = {r.symbol: found.address(r.symbol) for r in _routines()}
         self._code = found
+        self._hooks: list[Any] = []
         self._now = ctypes.CFUNCTYPE(ctypes.c_int64)(self.symbols["hg_profile_now"])
         lanes, events = LANES * size_of(code.Lane), LANES * EVENTS * code.EVENT_BYTES
         self._memory = _memory(lanes + events)
@@ -89,7 +90,9 @@ class _Recorder:
         return ctypes.c_int64.from_address(self._code.address(code.recorder.symbol) + offset_of(code.Recorder, name))  # type: ignore[attr-defined]
 
     def set_hook(self, hook: Callable[[int], Any] | None) -> None:
-        """``hook`` is told the address of a step's counter where the step begins, and 0 where one ends. It must outlive the calls under way."""
+        """``hook`` is told the address of a step's counter where the step begins, and minus that where it ends."""
+        if hook is not None and hook not in self._hooks:
+            self._hooks.append(hook)  # for ever: calls under way may have it
         self._cell("hook").value = 0 if hook is None else id(hook)
 
     def both_clocks(self) -> tuple[int, int]:
@@ -183,6 +186,12 @@ def new_program(steps: int, plan: Callable[[], Any], traced: Any) -> ProgramCoun
     return made
 
 
+def programs() -> list[ProgramCounters]:
+    """Those that may run."""
+    with _lock:
+        return list(_live)
+
+
 def watch() -> list[ProgramCounters]:
     """The programs that there are, to which those that come are added until :func:`unwatch`. None of them goes as long as the list is there."""
     with _lock:
@@ -230,12 +239,13 @@ def ticks_per_second(start: tuple[int, int], end: tuple[int, int]) -> float:
 
 
 def worker_names() -> dict[int, str]:
-    """The lanes of the pool's workers, and their names."""
+    """The lanes of the pool's workers, and of OpenMP's threads that take their place, with names."""
     m: Module = module()
     owners = {int(owner): n for n, owner in enumerate(recorder().lanes[:, 0].tolist()) if owner}
     names = {}
-    for i in range(m.pool.n_workers):
-        scratch = ctypes.c_int64.from_address(m.pool.workers + i * size_of(Worker) + offset_of(Worker, "scratch")).value
-        if scratch in owners:
-            names[owners[scratch]] = f"hologram-{i + 1}"
+    for kind, records, count in (("hologram", m.pool.workers, m.pool.n_workers), ("openmp", m.pool.seats, m.pool.n_seats)):
+        for i in range(count):
+            scratch = Record(Worker, records + i * size_of(Worker)).scratch
+            if scratch in owners:
+                names[owners[scratch]] = f"{kind}-{i + 1}"
     return names

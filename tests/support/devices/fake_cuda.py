@@ -99,6 +99,7 @@ class FakeApi:
         self._quarantine_bytes = 0
         self.host: dict[int, np.ndarray] = {}
         self.events: dict[int, _Point] = {}
+        self.timed: set[int] = set()  # those of them that are asked for times
         self.capturing: dict[int, list[Callable[[], None]]] = {}
         self.graphs: dict[int, list[Callable[[], None]]] = {}
         self.modules: dict[int, tuple[ctypes.CDLL, dict[str, tuple[int, str]]]] = {}
@@ -234,7 +235,8 @@ class FakeApi:
 
     def new_timed_event(self) -> int:
         self.counts["timed_events"] += 1
-        return next(self._numbers)
+        self.timed.add(number := next(self._numbers))
+        return number
 
     def elapsed(self, first: int, second: int) -> float:
         assert self.events[first].reached and self.events[second].reached
@@ -246,7 +248,10 @@ class FakeApi:
 
     def record(self, event: int, stream: int) -> None:
         point = self.events[event] = _Point(self.streams[stream])
-        self._put(stream, point.reach)
+        if event in self.timed and not self.streams[stream]:
+            point.reach()  # at once: it has a time
+        else:
+            self._put(stream, point.reach)
 
     def is_done(self, event: int) -> bool:
         return self.events[event].reached

@@ -65,8 +65,8 @@ class Lane(Struct):
 
 
 class Counter(Struct):
-    """One step on one thread. ``calls`` that the thread made, which took ``wall`` ticks from begin to end; ``busy`` ticks in ``chunks``, of
-    ``iterations``, that it ran of its own calls or others'; the ``longest`` call."""
+    """One step on one thread. ``calls`` that the thread made, which took ``wall`` ticks from begin to end, the ``longest`` of them; ``busy``
+    ticks in ``chunks``, of ``iterations``, that it ran of its own calls or others'."""
 
     calls: i64 = at(0)
     wall: i64
@@ -192,9 +192,10 @@ def tell(context: Context, what: i64) -> void:
     if released is not None:
         context.thread_state = None
         PyEval_RestoreThread(released)
-    where = PyLong_FromLongLong(what)
+    hook = recorder.hook
+    where = PyLong_FromLongLong(what) if hook is not None else None
     if where is not None:
-        done = PyObject_CallOneArg(recorder.hook, where)
+        done = PyObject_CallOneArg(hook, where)
         Py_DecRef(where)
         if done is None:
             PyErr_Clear()
@@ -242,7 +243,7 @@ def profile_end(context: Context, counters: Counters, step: i64, start: i64, kin
     if kind != UNLOGGED:
         log(number, integer(counter_of(counters, 0, step)) + kind, start, end, 1)
     if recorder.hook is not None:
-        tell(context, 0)
+        tell(context, -integer(counter_of(counters, 0, step)))
 
 
 @exported
