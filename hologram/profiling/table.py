@@ -61,8 +61,9 @@ class Table:
 
 
 class Row(NamedTuple):
-    """A line of the table. ``is_part``: of the time of the loop or branch above it."""
+    """A line of the table, about ``kernel``. ``is_part``: of the time of the loop or branch above it."""
 
+    kernel: Kernel
     cells: Sequence[str]
     is_part: bool
 
@@ -77,7 +78,7 @@ def rows_of(measured: Measured) -> list[Row]:
         found: list[Row] = []
         for i in sorted(inside[parent], key=lambda i: -(measured.kernels[i].seconds or 0.0)):
             if parent is not None or measured.kernels[i].calls:
-                found += [Row(_cells(measured, measured.kernels[i], depth), depth > 0), *below(i, depth + 1)]
+                found += [Row(measured.kernels[i], _cells(measured, measured.kernels[i], depth), depth > 0), *below(i, depth + 1)]
         return found
 
     return below(None, 0)

@@ -17,7 +17,7 @@ from tests.support.optable import seeded
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-PAGES = ["getting_started.md", "from_numpy_and_jax.md", "export.md", "benchmarks.md", "sdk.md", "buffers.md"]
+PAGES = ["getting_started.md", "profiling.md", "from_numpy_and_jax.md", "export.md", "benchmarks.md", "sdk.md", "buffers.md"]
 
 
 def run(path: Path, compares: bool = True) -> dict[str, Any]:

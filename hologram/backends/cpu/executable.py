@@ -84,8 +84,8 @@ class Executable(BaseExecutable):
         computed, arena = self.computed, self.arena_bytes
         if computed is None:
             computed, symbols, arena = self.at_shapes([x.aval.shape for x in inputs]) if sizes is None else self.at_sizes(sizes)
-        if settings.profile and self.twin is not self:
-            return self.twin.run(inputs, donated, sizes)
+        if settings.profile and (twin := self.twin) is not self:
+            return twin.run(inputs, donated, sizes)
         taken = donated or {}
         outs = [inputs[taken[i]] if i in taken else storage.empty(a) for i, a in enumerate(computed)]
         long = self.long and not taken
@@ -131,10 +131,11 @@ class Executable(BaseExecutable):
 
     # --- with counters -------------------------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def twin(self) -> Executable:
-        return self if self._source.profiled else self._with_counters() or self
+        return self if self._source.profiled else self._with_counters or self  # itself is not remembered: it would keep itself
 
+    @cached_property
     def _with_counters(self) -> Executable | None:
         """The program with counters, from the same plan; None where the compiler, whose settings may have changed, gives another."""
         key = None if self._source.key is None else cache.key("profiled", self._source.key)

@@ -47,8 +47,8 @@ LANES = 256  # a power of two: of threads that count at one time; number 0 is th
 EVENTS = 4096  # a power of two: of the latest events that a lane keeps
 MAX_STEPS = 1 << 20  # of a program
 LANE_BITS = 7  # scratch memory starts at multiples of so many bits
-# What ends: a call of a program; a step that threads share, or that the calling thread runs alone, or so short that it is no event; work of one thread
-# on a step. In events this is in the low bits of what they are about.
+# What ends: a call of a program; a step that threads share, or that the calling thread runs alone, or so short that it is no event; work of one
+# thread on a step. In events this is in the low bits of what they are about.
 CALL, SHARED, ALONE, UNLOGGED, CHUNK = 0, 1, 2, 3, 4
 
 
@@ -65,8 +65,8 @@ class Lane(Struct):
 
 
 class Counter(Struct):
-    """One step on one thread. ``calls`` that the thread made, which took ``wall`` ticks from begin to end, the ``longest`` of them; ``busy``
-    ticks in ``chunks``, of ``iterations``, that it ran of its own calls or others'."""
+    """One step on one thread. ``calls`` that the thread made, which took ``wall`` ticks from begin to end, the ``longest`` of them; ``busy`` ticks
+    in ``chunks``, of ``iterations``, that it ran of calls of its own or of others."""
 
     calls: i64 = at(0)
     wall: i64
