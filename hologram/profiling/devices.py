@@ -17,7 +17,7 @@ def add_devices(measured: Measured, commands: Sequence[Command], start: int) -> 
     """Adds programs, kernels and events of devices. ``start``: when the profile began, in nanoseconds. Waits until devices have done all of it."""
     devices = _Devices(measured)
     for c in commands:
-        times = None if c.times is None else c.times()
+        times = _times_of(c)
         kernel = devices.kernel_of(c)
         k = measured.kernels[kernel]
         k.calls += 1
@@ -30,6 +30,16 @@ def add_devices(measured: Measured, commands: Sequence[Command], start: int) -> 
     for program in devices.made:
         own = [k for k in measured.kernels if measured.programs[k.program] is program]
         program.calls = max((k.calls for k in own if k.parent is None), default=0)
+
+
+def _times_of(c: Command) -> tuple[float, float] | None:
+    """When a command ran; None where that is not known, or it failed: whoever waits for what it computes is told why."""
+    if c.times is None:
+        return None
+    try:
+        return c.times()
+    except Exception:  # noqa: BLE001  of any driver
+        return None
 
 
 class _Devices:

@@ -17,14 +17,19 @@ Reading = Mapping[int, np.ndarray]
 _EVENTS = {CALL: "call", CHUNK: "chunk"}  # others are launches
 
 
-class Timeline:
-    """Ticks as seconds since a profile began, and lanes as the names of threads."""
+def thread_names() -> dict[int, str]:
+    """Python's threads that are alive, by their identity."""
+    return {t.ident: t.name for t in threading.enumerate() if t.ident is not None}
 
-    def __init__(self, start: tuple[int, int], end: tuple[int, int]) -> None:
+
+class Timeline:
+    """Ticks as seconds since a profile began, and lanes as the names of threads, of which ``threads`` were there then."""
+
+    def __init__(self, start: tuple[int, int], end: tuple[int, int], threads: Mapping[int, str]) -> None:
         self.per_second = counters.ticks_per_second(start, end)
         self.origin = start[0]
         self._workers = counters.worker_names()
-        self._threads = {t.ident: t.name for t in threading.enumerate()}
+        self._threads = {**threads, **thread_names()}
 
     def seconds(self, ticks: int) -> float:
         return float(ticks / self.per_second)
@@ -45,15 +50,9 @@ class Timeline:
 
 
 def difference(before: Reading, after: Reading) -> Reading:
-    """What was counted between two readings, of the lanes in which anything was. The longest call is that of all time."""
-    found = {}
-    for lane, now in after.items():
-        then = before.get(lane)
-        delta = now.copy() if then is None else now - then
-        delta[:, -1] = np.where(delta[:, 0] > 0, now[:, -1], 0)
-        if delta.any():
-            found[lane] = delta
-    return found
+    """What was counted between two readings, of the lanes in which anything was."""
+    found = {lane: now - before[lane] if lane in before else now for lane, now in after.items()}
+    return {lane: delta for lane, delta in found.items() if delta.any()}
 
 
 class CpuPrograms:
@@ -65,17 +64,17 @@ class CpuPrograms:
         self.kernels: list[Kernel] = []
         self._first: dict[ProgramCounters, tuple[int, int]] = {}  # the numbers of a program, and of the first of its kernels
 
-    def add(self, of: ProgramCounters, counted: Reading) -> None:
-        """A program that has run."""
+    def add(self, of: ProgramCounters, counted: Reading, longest: np.ndarray) -> None:
+        """A program that has run. ``longest``: ticks of each step's longest call."""
         calls = sum(int(v[0, 0]) for v in counted.values())
         wall = sum(int(v[0, 1]) for v in counted.values())
         self._first[of] = len(self.programs), len(self.kernels)
         facts = facts_of(of.plan())
         first = len(self.kernels)
-        self.kernels += [self._kernel(n, f, counted, first) for n, f in enumerate(facts)]
-        self.programs.append(Program(of.traced.name or "expression", "cpu", calls, self.time.seconds(wall)))
+        self.kernels += [self._kernel(n, f, counted, first, int(longest[1 + n])) for n, f in enumerate(facts)]
+        self.programs.append(Program(of.name or "expression", "cpu", calls, self.time.seconds(wall)))
 
-    def _kernel(self, number: int, facts: Facts, counted: Reading, first: int) -> Kernel:
+    def _kernel(self, number: int, facts: Facts, counted: Reading, first: int, longest: int) -> Kernel:
         rows = {lane: Sums(*map(int, v[1 + number])) for lane, v in counted.items()}
         calls = sum(s.calls for s in rows.values())
         busy: dict[str, float] = {}
@@ -91,7 +90,7 @@ class CpuPrograms:
             step=number,
             calls=calls,
             seconds=self.time.seconds(sum(s.wall for s in rows.values())) if calls else None,
-            longest_seconds=self.time.seconds(max(s.longest for s in rows.values())) if calls else None,
+            longest_seconds=self.time.seconds(longest) if calls else None,
             wait_seconds=self.time.seconds(wait),
             threads=busy,
             iterations=sum(s.iterations for s in rows.values()),

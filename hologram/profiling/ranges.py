@@ -82,7 +82,7 @@ def _name(address: int) -> str:
     for of in counters.programs():
         step = of.step_at(address)
         if step is not None:
-            program = of.traced.name or "expression"
+            program = of.name or "expression"
             facts = facts_of(of.plan())
             for n in range(of.steps):
                 _names[of.first + n * counters.COUNTER_BYTES] = f"hologram: {program}" if n == 0 else f"hologram: {program}: {facts[n - 1].name}"

@@ -7,16 +7,18 @@ takes one with counters; those that callers have by address are exchanged.
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 from hologram.backends import rates
 from hologram.backends.device import timing
 from hologram.backends.native import counters, storage
+from hologram.backends.native.counters import Logged
 from hologram.backends.native.pool import num_threads
 from hologram.ir.devices import CPU
 from hologram.profiling import ranges, switch
 from hologram.profiling.devices import add_devices
-from hologram.profiling.measure import CpuPrograms, Timeline, difference, lane_threads
+from hologram.profiling.measure import CpuPrograms, Reading, Timeline, difference, lane_threads, thread_names
 from hologram.profiling.records import Machine, Measured, Phase
 from hologram.support import debug
 
@@ -28,7 +30,7 @@ class Session:
         """From now on what happens is a part of the profile."""
         recorder = counters.recorder()
         self._phases: list[tuple[str, int, int, str]] = []
-        self._programs = counters.watch()
+        self._watch = counters.watch()
         try:
             switch.on(self)
             opener = ranges.at_work()
@@ -37,7 +39,8 @@ class Session:
         except BaseException:
             self._end()
             raise
-        self._before = {id(p): p.read() for p in self._programs}
+        self._before = {id(p): p.read() for p in self._watch.programs}
+        self._threads = thread_names()
         self._logged = recorder.logged_words()
         self._log = timing.start()
         self._memory = self._memory_at_start()
@@ -54,33 +57,38 @@ class Session:
         return found
 
     def _end(self) -> None:
-        counters.unwatch(self._programs)
+        counters.unwatch(self._watch)
         switch.off(self)
         ranges.stop(self)
 
     def stop(self) -> Measured:
         """Ends the profile: what it has seen."""
-        end = counters.recorder().both_clocks()
-        debug.watchers[:] = [w for w in debug.watchers if w != self._note]
-        after = {id(p): p.read() for p in self._programs}
-        logged, lost = counters.events_since(self._logged)
-        commands = timing.stop(self._log)
-        memory = self._memory_at_end()
-        programs = list(self._programs)
-        self._end()
-        clock = Timeline(self._start, end)
-        named = [e for e in logged if e.start >= self._start[0]]
-        cpu = CpuPrograms(clock, lane_threads(named, clock.thread))
-        for p in programs:
-            counted = difference(self._before.get(id(p), {}), after[id(p)]) if id(p) in after else {}
-            if counted:
-                cpu.add(p, counted)
-        measured = Measured((end[1] - self._start[1]) * 1e-9, self._machine(), cpu.programs, cpu.kernels)
-        measured.events = sorted((e for e in map(cpu.event, named) if e is not None), key=lambda e: (e.start, -e.seconds))
+        try:
+            end = counters.recorder().both_clocks()
+            debug.watchers[:] = [w for w in debug.watchers if w != self._note]
+            after = {id(p): p.read() for p in self._watch.programs}
+            logged, lost = counters.events_since(self._logged)
+        finally:
+            commands = timing.stop(self._log)
+            memory = self._memory_at_end()
+            self._end()
+        measured = Measured((end[1] - self._start[1]) * 1e-9, self._machine(), lost_events=lost + commands.lost, memory=memory)
+        self._add_programs(measured, after, logged, end)
         measured.phases = [Phase(name, self._since(a), (b - a) * 1e-9, thread) for name, a, b, thread in self._phases if a >= self._start[1]]
-        measured.lost_events, measured.memory = lost + commands.lost, memory
         add_devices(measured, commands.commands, self._start[1])
         return measured
+
+    def _add_programs(self, measured: Measured, after: Mapping[int, Reading], logged: list[Logged], end: tuple[int, int]) -> None:
+        """Programs of the CPU, and their events."""
+        clock = Timeline(self._start, end, self._threads)
+        events = [e for e in logged if e.start >= self._start[0]]
+        cpu = CpuPrograms(clock, lane_threads(events, clock.thread))
+        for p in self._watch.programs:
+            counted = difference(self._before.get(id(p), {}), after.get(id(p), {}))
+            if counted:
+                cpu.add(p, counted, self._watch.longest_of(p))
+        measured.programs, measured.kernels = cpu.programs, cpu.kernels
+        measured.events = sorted((e for e in map(cpu.event, events) if e is not None), key=lambda e: (e.start, -e.seconds))
 
     def _since(self, nanoseconds: int) -> float:
         return (nanoseconds - self._start[1]) * 1e-9

@@ -143,7 +143,11 @@ def test_loops_count_their_steps() -> None:
         small = hg.while_loop(lambda s: s[1] < 1000, lambda s: (s[0] * 1.0001, s[1] + 1), (x[0, 0], 0))
         return hg.scan(step, x, None, length=20), small
 
-    p = hg.profile(f, calls=2)(np.ones((64, 128), np.float32), np.full((128, 128), 0.01, np.float32))
+    x, a = np.linspace(-1, 1, 64 * 128, dtype=np.float32).reshape(64, 128), np.full((128, 128), 0.01, np.float32)
+    want = f(x, a)
+    p = hg.profile(f, calls=2)(x, a)
+    for got, expected in zip(hg.tree.leaves(p.result), hg.tree.leaves(want), strict=True):
+        assert np.asarray(got).tobytes() == np.asarray(expected).tobytes()
     loops = {k.name: k for k in p.kernels if k.kind == "loop"}
     assert (loops["scan"].calls, loops["scan"].iterations) == (2, 40)
     assert (loops["while"].calls, loops["while"].iterations) == (2, 2000)
@@ -199,6 +203,28 @@ def test_compiled_calls_and_those_by_address() -> None:
     after = hg.profile(lambda: None)()
     by_address(X.ctypes.data, out.ctypes.data)
     assert not after.programs
+
+
+def test_ops_on_buffers() -> None:
+    with hg.Executor("cpu") as executor:
+        a, b = (executor.allocate(3000) for _ in range(2))
+        a.fill(2.0)
+        hg.ops.vector_add(executor, a, a, b)
+        with hg.profile() as p:
+            for _ in range(3):
+                hg.ops.vector_add(executor, a, a, b)
+        assert b.to_numpy()[0] == 4.0 and [program.calls for program in p.programs] == [3]
+
+
+def test_programs_that_are_computed_once() -> None:
+    """What depends on constants alone runs when the program is loaded; it is a program of its own."""
+    w = hg.tensor(np.linspace(0, 1, 98304, dtype=np.float32))
+    f = hg.jit(lambda x: hnp.mean(hnp.exp(w) * x))
+    x = np.ones(98304, np.float32)
+    p = hg.profile(f, calls=2)(x)
+    calls = {program.name: program.calls for program in p.programs}
+    assert calls == {"<lambda>": 2, "<lambda>, constants": 1}
+    assert hg.profile(f)(x).programs[0].name == "<lambda>" and float(f(x)) == float(p.result)
 
 
 def test_symbolic_sizes() -> None:

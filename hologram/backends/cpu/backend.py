@@ -44,9 +44,9 @@ class CpuBackend:
 
     def generate(self, compilation: Compilation) -> Generated:
         """Object code of a program. One that symbolic extents or functions of the host keep from being stored is generated each time."""
-        machine, checked = target.host(), settings.checked
+        machine, checked, profiled = target.host(), settings.checked, settings.profile
         leaves = metadata.leaves_of(compilation.traced)
-        settled, profiled = _settled(compilation, checked), settings.profile
+        settled = _settled(compilation, checked, profiled)
         source = Source(
             None if settled is None else cache.key("graph", str(compilation.traced), *settled),
             lambda: compilation.execution_plan,
@@ -54,7 +54,7 @@ class CpuBackend:
             machine,
             checked,
             profiled,
-            compilation.traced,
+            compilation.traced.name,
             lambda s: metadata.of(s, compilation.guarantee, leaves),
             lambda known: metadata.describes(known, compilation.traced, leaves),
         )
@@ -76,7 +76,7 @@ class CpuBackend:
 BACKEND = CpuBackend()
 
 
-def _settled(compilation: Compilation, checked: bool) -> tuple[str, ...] | None:
+def _settled(compilation: Compilation, checked: bool, profiled: bool) -> tuple[str, ...] | None:
     """What the object code of a program depends on besides its graph; None where the disk cache cannot have it."""
     traced = compilation.traced
     host = host_nodes(traced)
@@ -90,7 +90,7 @@ def _settled(compilation: Compilation, checked: bool) -> tuple[str, ...] | None:
         "lapack" if natively else "",
         "checked" if checked else "",
         "verified" if settings.verify else "",
-        "profiled" if settings.profile else "",
+        "profiled" if profiled else "",
     )
 
 
@@ -118,7 +118,7 @@ def _computed(generated: Generated, types: list[Any]) -> list[Any]:
         generated.machine,
         generated.checked,
         generated.source.profiled,
-        compilation.traced,
+        f"{compilation.traced.name or 'expression'}, constants",
         lambda s: metadata.of_initializer(s, leaves),
         lambda known: metadata.describes_initializer(known, types, leaves),
     )

@@ -21,7 +21,6 @@ from hologram.backends.native.processors import usable_processors
 from hologram.errors import CompileError
 from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.lower.control_step import ControlStep
-from hologram.ir.graph import Graph
 from hologram.support import debug
 from hologram.support.cached_property import cached_property
 
@@ -94,7 +93,7 @@ class ObjectCode(NamedTuple):
 class Source:
     """What the code of one plan is generated from. ``key`` is that of the disk cache, None where it is not asked. ``plan()`` is asked for only where
     the cache has no code; ``meta(plan)`` tells what a call must know besides the facts of any plan, and ``describes(known)`` whether what the cache
-    has can be the caller's. ``profiled`` code counts what it does; ``traced`` is the graph of the program."""
+    has can be the caller's. ``profiled`` code counts what it does; ``name`` is what was traced."""
 
     key: str | None
     plan: Callable[[], ExecutionPlan]
@@ -102,7 +101,7 @@ class Source:
     machine: target.Target
     checked: bool
     profiled: bool
-    traced: Graph
+    name: str
     meta: Callable[[ExecutionPlan], Known]
     describes: Callable[[Known], bool]
 
@@ -149,7 +148,7 @@ class Source:
             return target.link(code.objects, symbols)
         from hologram.backends.native import counters  # loads native code that profiled programs alone need
 
-        counted = counters.new_program(code.known["steps"], self.plan, self.traced)
+        counted = counters.new_program(code.known["steps"], self.plan, self.name)
         return target.link(code.objects, symbols | counters.symbols() | {COUNTERS: counted.address}, kept=counted)
 
     def _fits(self, code: bytes, known: Known) -> bool:

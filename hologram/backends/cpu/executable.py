@@ -20,7 +20,7 @@ from hologram.graph.compilation import Compilation
 from hologram.graph.execution_plan import bind_symbols
 from hologram.graph.memory.growing import GrowingArena
 from hologram.ir.aval import Aval, aval
-from hologram.settings import override, settings
+from hologram.settings import settings
 from hologram.support import debug
 from hologram.support.cached_property import cached_property
 
@@ -140,8 +140,7 @@ class Executable(BaseExecutable):
         """The program with counters, from the same plan; None where the compiler, whose settings may have changed, gives another."""
         key = None if self._source.key is None else cache.key("profiled", self._source.key)
         source = replace(self._source, key=key, profiled=True)
-        with override(profile=True):
-            code, known = source.link(source.generate())
+        code, known = source.link(source.generate())
         if _facts(known) != self._facts:
             return None
         return Executable(self.compilation, self.target, self.checked, code, known, self.constants, self._folded, source)

@@ -33,6 +33,7 @@ from hologram.support import forks
 WARM_SECONDS = 0.02  # between two looks at both clocks, at least
 COUNTER_WORDS, EVENT_WORDS = COUNTER_BYTES // 8, code.EVENT_BYTES // 8
 _KINDS = 7  # bits of the kind of an event
+_LONGEST = offset_of(code.Counter, "longest") // 8
 
 _lock = forks.guard(forks.RUNTIME, threading.RLock())
 
@@ -45,7 +46,6 @@ class Sums(NamedTuple):
     busy: int
     chunks: int
     iterations: int
-    longest: int
 
 
 class Logged(NamedTuple):
@@ -148,10 +148,10 @@ def symbols() -> dict[str, int]:
 
 
 class ProgramCounters:
-    """The counters of one loaded program: ``steps`` of them a lane. ``plan()`` gives its execution plan, ``traced`` is its graph."""
+    """The counters of one loaded program: ``steps`` of them a lane. ``plan()`` gives its execution plan, ``name`` is what was traced."""
 
-    def __init__(self, steps: int, plan: Callable[[], Any], traced: Any) -> None:
-        self.steps, self.plan, self.traced = steps, plan, traced
+    def __init__(self, steps: int, plan: Callable[[], Any], name: str) -> None:
+        self.steps, self.plan, self.name = steps, plan, name
         stride = (steps * COUNTER_BYTES + CACHE_LINE - 1) // CACHE_LINE * CACHE_LINE
         self._memory = _memory(CACHE_LINE + LANES * stride)
         words = np.frombuffer(self._memory, np.int64)
@@ -166,23 +166,42 @@ class ProgramCounters:
         used = np.flatnonzero(recorder().lanes[:, 0])
         return {int(n): self._counters[n, :, : len(Sums._fields)].copy() for n in (0, *used)}
 
+    def take_longest(self) -> np.ndarray:
+        """Ticks of the longest call of each step since this was asked last."""
+        found: np.ndarray = self._counters[:, :, _LONGEST].max(axis=0)
+        used = np.flatnonzero(self._counters[:, 0, _LONGEST])
+        self._counters[used, :, _LONGEST] = 0
+        return found
+
     def step_at(self, address: int) -> int | None:
         """Which step the counter at this address is of; None where it is another program's."""
         return (address - self.first) // COUNTER_BYTES if self.first <= address < self.end else None
 
 
+class Watch:
+    """``programs`` that may run while somebody watches, and the ticks of the longest call of each of their steps meanwhile. The programs stay."""
+
+    def __init__(self, programs: list[ProgramCounters]) -> None:
+        self.programs = programs
+        self.longest: dict[ProgramCounters, np.ndarray] = {}
+
+    def longest_of(self, program: ProgramCounters) -> np.ndarray:
+        found = self.longest.get(program)
+        return np.zeros(program.steps, np.int64) if found is None else found
+
+
 _live: weakref.WeakSet[ProgramCounters] = weakref.WeakSet()
-_watching: list[list[ProgramCounters]] = []
+_watching: list[Watch] = []
 
 
-def new_program(steps: int, plan: Callable[[], Any], traced: Any) -> ProgramCounters:
+def new_program(steps: int, plan: Callable[[], Any], name: str) -> ProgramCounters:
     """The counters of a program that is loaded now."""
-    made = ProgramCounters(steps, plan, traced)
+    made = ProgramCounters(steps, plan, name)
     with _lock:
         recorder()
         _live.add(made)
-        for kept in _watching:
-            kept.append(made)
+        for w in _watching:
+            w.programs.append(made)
     return made
 
 
@@ -192,18 +211,28 @@ def programs() -> list[ProgramCounters]:
         return list(_live)
 
 
-def watch() -> list[ProgramCounters]:
-    """The programs that there are, to which those that come are added until :func:`unwatch`. None of them goes as long as the list is there."""
+def watch() -> Watch:
+    """The programs that there are, to which those that come are added until :func:`unwatch`."""
     with _lock:
-        kept = list(_live)
-        _watching.append(kept)
-        return kept
+        _tell_longest()
+        _watching.append(Watch(list(_live)))
+        return _watching[-1]
 
 
-def unwatch(kept: list[ProgramCounters]) -> None:
+def unwatch(watched: Watch) -> None:
     """Ends a :func:`watch`."""
     with _lock:
-        _watching[:] = [x for x in _watching if x is not kept]
+        if watched in _watching:
+            _tell_longest()
+            _watching.remove(watched)
+
+
+def _tell_longest() -> None:
+    """All who watch learn of the longest calls since one of them began or ended: none sees calls of a time in which it did not watch."""
+    for p in {*_live, *(p for w in _watching for p in w.programs)}:
+        found = p.take_longest()
+        for w in _watching:
+            w.longest[p] = np.maximum(w.longest_of(p), found)
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------

@@ -48,6 +48,15 @@ def test_compiled_models_are_ranges_with_their_kernels() -> None:
     assert not switch.is_on() and not ranges._users, "the first call after it is as before"
 
 
+def test_compiled_models_are_in_profiles() -> None:
+    f = torch.compile(model, backend="hologram")
+    want = f(X, W)
+    with hg.profile() as p:
+        got = [f(X, W) for _ in range(2)]
+    assert all(torch.equal(y, want) for y in got) and sum(program.calls for program in p.programs) == 2
+    assert any("matmul" in k.name and k.calls == 2 for k in p.kernels)
+
+
 def test_wrapped_functions_are_ranges() -> None:
     f = hologram_torch.wrap(lambda x: x * 2 + 1)
     f(X)
