@@ -18,6 +18,7 @@ from hologram.ir.traversal import post_order
 
 MAX_NAMED_OPS = 4  # that the name of a kernel tells
 _FREE_KINDS = ("movement", "leaf", "project", "input", "const", "mark")
+_PRODUCTS = ("fused_mul", "mul", "mad")  # whose first two operands are factors
 _FLOPS = {"mad": 2}  # of an element of the result; other ops count as one
 
 
@@ -85,9 +86,21 @@ def _name(low: Lowered, nodes: list[Node]) -> str:
 
 def _is_product(nodes: list[Node]) -> bool:
     """Whether a sum of products reads each factor many times, as a product of matrices does."""
-    sums = [n for n in nodes if n.op.name == "reduce_sum"]
-    terms = [x for n in sums for x in n.inputs if x.op.name in ("fused_mul", "mul")]
-    return any(all(f.op.name == "broadcast" for f in t.inputs) for t in terms)
+    terms = [x for n in nodes if n.op.name == "reduce_sum" for x in _sources(n.inputs[0]) if x.op.name in _PRODUCTS]
+    return any(all(_is_repeated(f, t) for f in t.inputs[:2]) for t in terms)
+
+
+def _sources(x: Node) -> list[Node]:
+    """``x``, and what it is a movement of."""
+    found = [x]
+    while found[-1].op.kind == "movement":
+        found.append(found[-1].inputs[0])
+    return found
+
+
+def _is_repeated(factor: Node, term: Node) -> bool:
+    smallest, size = min((x.size for x in _sources(factor) if isinstance(x.size, int)), default=None), term.size
+    return smallest is not None and isinstance(size, int) and 2 * smallest <= size
 
 
 def _bytes(nodes: list[Node]) -> int | None:

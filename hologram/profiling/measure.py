@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_right, insort
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -62,13 +63,13 @@ class CpuPrograms:
         self.time, self._lane_threads = time, lane_threads
         self.programs: list[Program] = []
         self.kernels: list[Kernel] = []
-        self._first: dict[ProgramCounters, tuple[int, int]] = {}  # the numbers of a program, and of the first of its kernels
+        self._places: list[tuple[int, ProgramCounters, int, int]] = []  # of counters: address, and the numbers of a program and its first kernel
 
     def add(self, of: ProgramCounters, counted: Reading, longest: np.ndarray) -> None:
         """A program that has run. ``longest``: ticks of each step's longest call."""
         calls = sum(int(v[0, 0]) for v in counted.values())
         wall = sum(int(v[0, 1]) for v in counted.values())
-        self._first[of] = len(self.programs), len(self.kernels)
+        insort(self._places, (of.first, of, len(self.programs), len(self.kernels)), key=lambda place: place[0])
         facts = facts_of(of.plan())
         first = len(self.kernels)
         self.kernels += [self._kernel(n, f, counted, first, int(longest[1 + n])) for n, f in enumerate(facts)]
@@ -104,15 +105,15 @@ class CpuPrograms:
 
     def event(self, logged: Logged) -> Event | None:
         """An event of one of the programs; None for another's."""
-        for of, (program, first) in self._first.items():
-            step = of.step_at(logged.address)
-            if step is not None:
-                kernel = None if step == 0 else first + step - 1
-                name = self.programs[program].name if kernel is None else self.kernels[kernel].name
-                kind = _EVENTS.get(logged.kind, "launch")
-                start, end = self.time.at(logged.start), self.time.at(logged.end)
-                return Event(name, kind, start, end - start, self.time.thread(logged), program, kernel)
-        return None
+        at = bisect_right(self._places, logged.address, key=lambda place: place[0]) - 1
+        _, of, program, first = self._places[max(at, 0)] if self._places else (0, None, 0, 0)
+        step = None if of is None else of.step_at(logged.address)
+        if step is None:
+            return None
+        kernel = None if step == 0 else first + step - 1
+        name = self.programs[program].name if kernel is None else self.kernels[kernel].name
+        start, end = self.time.at(logged.start), self.time.at(logged.end)
+        return Event(name, _EVENTS.get(logged.kind, "launch"), start, end - start, self.time.thread(logged), program, kernel)
 
 
 def lane_threads(events: Sequence[Logged], name: Callable[[Logged], str]) -> dict[int, str]:

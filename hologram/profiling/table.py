@@ -15,7 +15,8 @@ _RIGHT = frozenset({"calls", "total", "a call", "share", "GB/s", "GFLOP/s", "roo
 _COLUMNS = ("kernel", "calls", "total", "a call", "share", "GB/s", "GFLOP/s", "roofline", "balance", "wait", "lines")
 MAX_PHASES = 8  # of the phases of compiling, the longest
 MAX_LINES = 3  # of a kernel's lines
-MIN_WIDTH = 120  # of a table that is not drawn on a terminal
+MIN_WIDTH = 150  # of a table that is not drawn on a terminal
+MIN_NAME_WIDTH = 20  # of names and lines
 
 
 class Table:
@@ -44,7 +45,8 @@ class Table:
 
         drawn = RichTable(title=_title(self.measured), title_justify="left", title_style="bold")
         for name in _COLUMNS:
-            drawn.add_column(name, justify="right" if name in _RIGHT else "left", no_wrap=name in _RIGHT, overflow="fold")
+            least = None if name in _RIGHT else MIN_NAME_WIDTH
+            drawn.add_column(name, justify="right" if name in _RIGHT else "left", no_wrap=name in _RIGHT, overflow="fold", min_width=least)
         for row in self.rows:
             drawn.add_row(*map(Text, row.cells), style="dim" if row.is_part else None)
         return Group(drawn, *map(Text, _notes(self.measured)))
@@ -92,7 +94,8 @@ def _cells(m: Measured, k: Kernel, depth: int) -> list[str]:
         name = f"{m.programs[k.program].name}: {name}"
     rates = [x and x * 1e-9 for x in (k.rate(k.bytes), k.rate(k.flops))]
     each = None if k.seconds is None or not k.calls else k.seconds / k.calls
-    shares = (k.seconds or 0.0) / m.seconds if k.seconds is not None and m.seconds else None, m.share_of_roofline(k), k.balance
+    inside = sum(p.seconds for p in m.programs)
+    shares = (k.seconds or 0.0) / inside if k.seconds is not None and inside else None, m.share_of_roofline(k), k.balance
     return [
         name, f"{k.calls:,}" if k.calls else "", seconds(k.seconds), seconds(each), percent(shares[0]), *[f"{x:,.1f}" if x else "" for x in rates],
         percent(shares[1]), percent(shares[2]), seconds(k.wait_seconds or None), _lines(k),
