@@ -80,7 +80,8 @@ class Clock:
 
     def __del__(self) -> None:
         if hasattr(self, "at") and not self.cuda.ended:
-            self.cuda.destroy_event(self.origin)
+            with contextlib.suppress(*self.cuda.errors):  # of a device that is lost
+                self.cuda.destroy_event(self.origin)
 
 
 class Marks:
@@ -101,8 +102,9 @@ class Marks:
 
     def __del__(self) -> None:
         if hasattr(self, "second") and not self.cuda.ended:
-            self.cuda.destroy_event(self.first)
-            self.cuda.destroy_event(self.second)
+            with contextlib.suppress(*self.cuda.errors):  # of a device that is lost
+                self.cuda.destroy_event(self.first)
+                self.cuda.destroy_event(self.second)
 
 
 class Queue(driver.Queue):
