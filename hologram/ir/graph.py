@@ -17,11 +17,10 @@ from hologram.ir.traversal import topological
 class Graph:
     """``inputs`` (``input`` nodes, in order) to ``outputs``. ``lines`` maps nodes to the user's ``(file, line)``; ``name`` is what was traced."""
 
-    name = ""
-
-    def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node], lines: dict[Node, Any] | None = None) -> None:
+    def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node], lines: dict[Node, Any] | None = None, name: str = "") -> None:
         self.inputs, self.outputs = list(inputs), list(outputs)
         self.lines = lines if lines is not None else {}
+        self.name = name
         self._ends: tuple[Node, ...] | None = None  # of which the order is known
         self._nodes: list[Node] = []
 

@@ -186,9 +186,7 @@ class Trace:
         return node
 
     def graph(self, outputs: list[Node]) -> Graph:
-        made = Graph(self.inputs, outputs, self.lines)
-        made.name = self.name
-        return made
+        return Graph(self.inputs, outputs, self.lines, self.name)
 
 
 @contextlib.contextmanager
