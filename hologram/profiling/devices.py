@@ -1,11 +1,11 @@
-"""What devices did, as records: the kernels of their programs, and copies between host and device."""
+"""What devices did, as records: the kernels of their programs, and copies, also those of the host."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from hologram.backends.device.timing import Command
+from hologram.backends.timing import Command
 from hologram.graph.compilation import Compilation
 from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.lower.steps import all_steps
@@ -24,12 +24,12 @@ def add_devices(measured: Measured, commands: Sequence[Command], start: int) -> 
         if times is not None:
             seconds = (times[1] - times[0]) * 1e-9
             k.seconds, k.longest_seconds = (k.seconds or 0.0) + seconds, max(k.longest_seconds or 0.0, seconds)
-            k.threads[c.device] = k.seconds
+            k.threads[c.thread] = k.threads.get(c.thread, 0.0) + seconds
             measured.programs[k.program].seconds += seconds
-            measured.events.append(Event(k.name, "launch", (times[0] - start) * 1e-9, seconds, c.device, k.program, kernel))
+            measured.events.append(Event(k.name, "launch", (times[0] - start) * 1e-9, seconds, c.thread, k.program, kernel))
     for program in devices.made:
         own = [k for k in measured.kernels if measured.programs[k.program] is program]
-        program.calls = max((k.calls for k in own if k.parent is None), default=0)
+        program.calls = max((k.calls for k in own if k.parent is None and k.kind != "transfer"), default=0)
 
 
 def _times_of(c: Command) -> tuple[float, float] | None:

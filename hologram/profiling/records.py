@@ -49,7 +49,8 @@ class Kernel:
 
 @dataclass
 class Program:
-    """A compiled program: ``seconds`` of its ``calls``, begin to end; ``device`` is where it ran."""
+    """A compiled program: ``seconds`` of its ``calls``, begin to end; ``device`` is where it ran. "copies" stands for the copies to and
+    from it, and has no calls."""
 
     name: str
     device: str

@@ -10,8 +10,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from hologram.backends import rates
-from hologram.backends.device import timing
+from hologram.backends import rates, timing
 from hologram.backends.native import counters, storage
 from hologram.backends.native.counters import Logged
 from hologram.backends.native.pool import num_threads
@@ -76,6 +75,7 @@ class Session:
         self._add_programs(measured, after, logged, end)
         measured.phases = [Phase(name, self._since(a), (b - a) * 1e-9, thread) for name, a, b, thread in self._phases if a >= self._start[1]]
         add_devices(measured, commands.commands, self._start[1])
+        measured.events.sort(key=lambda e: (e.start, -e.seconds))
         return measured
 
     def _add_programs(self, measured: Measured, after: Mapping[int, Reading], logged: list[Logged], end: tuple[int, int]) -> None:
@@ -88,7 +88,7 @@ class Session:
             if counted:
                 cpu.add(p, counted, self._watch.longest_of(p))
         measured.programs, measured.kernels = cpu.programs, cpu.kernels
-        measured.events = sorted((e for e in map(cpu.event, events) if e is not None), key=lambda e: (e.start, -e.seconds))
+        measured.events = [e for e in map(cpu.event, events) if e is not None]
 
     def _since(self, nanoseconds: int) -> float:
         return (nanoseconds - self._start[1]) * 1e-9

@@ -109,8 +109,8 @@ def _lines(k: Kernel) -> str:
 
 def _title(m: Measured) -> str:
     inside = sum(p.seconds for p in m.programs)
-    calls = sum(p.calls for p in m.programs)
-    return f"profile of {seconds(m.seconds)}: {calls:,} calls of {len(m.programs)} programs, {seconds(inside)} in them, {m.machine.threads} threads"
+    calls = [p.calls for p in m.programs if p.calls]
+    return f"profile of {seconds(m.seconds)}: {sum(calls):,} calls of {len(calls)} programs, {seconds(inside)} in them, {m.machine.threads} threads"
 
 
 def _notes(m: Measured) -> list[str]:

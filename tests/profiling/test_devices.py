@@ -11,7 +11,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.device import timing
+from hologram.backends import timing
 from hologram.profiling.profile import Profile
 from tests.support.devices.fake_cuda import FakeApi
 from tests.support.devices.some_devices import install

@@ -207,6 +207,16 @@ def test_compiled_calls_and_those_by_address() -> None:
     assert not after.programs
 
 
+def test_copies_into_tensors() -> None:
+    with hg.profile() as p:
+        x = hg.tensor(X)
+        hg.tensor(X[:4, :4])
+    (copy,) = p.kernels
+    assert (copy.kind, copy.calls, copy.bytes) == ("transfer", 1, X.nbytes) and set(copy.threads) == {"MainThread"}
+    assert [(program.name, program.device) for program in p.programs] == [("copies", "cpu")] and x.shape == X.shape
+    fits(p)
+
+
 def test_ops_on_buffers() -> None:
     with hg.Executor("cpu") as executor:
         a, b = (executor.allocate(3000) for _ in range(2))

@@ -24,7 +24,7 @@ from hologram.backends.cuda.recording import COPY, COPY_TEXT
 from hologram.backends.device import driver, runtime
 from hologram.backends.device.driver import Launch, Place
 from hologram.backends.device.listing import numbered
-from hologram.backends.device.timing import Times
+from hologram.backends.timing import Times
 from hologram.errors import CompileError, DeviceError
 from hologram.support.cached_property import cached_property
 

@@ -15,11 +15,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from hologram.backends import timing
 from hologram.backends.cuda.device import Arguments, Device, Queue
 from hologram.backends.cuda.library import choice
 from hologram.backends.cuda.recording import NotRecordable, Recording, recorded
 from hologram.backends.cuda.replays import Natively, can_be_replayed, record
-from hologram.backends.device import timing
 from hologram.backends.device.driver import Place
 from hologram.backends.device.executable import MOST_SIZES, Executable, Sized
 from hologram.backends.device.memory import Memory

@@ -15,9 +15,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from hologram.backends import timing
 from hologram.backends.c.analysis.gemm import GPU_TILE
 from hologram.backends.c.dialects import Dialect
-from hologram.backends.device import timing
 from hologram.errors import DeviceError, OutOfMemory
 from hologram.graph.schedule.tiles import GpuTileConfig
 from hologram.support import forks

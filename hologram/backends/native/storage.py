@@ -7,12 +7,14 @@ place.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from hologram import dtypes
+from hologram.backends import timing
 from hologram.backends.llvm.toolchain.signal_free import free_ended
 from hologram.backends.native.module import why_not_native
 from hologram.ir.aval import Aval, aval
@@ -73,8 +75,11 @@ def copied(of: Aval, array: np.ndarray) -> Any:
     """:func:`copy_of` an array that is known to have this type and shape."""
     if array.nbytes <= SMALL_BYTES and array.dtype.isnative:
         return _made.small_copy(of, array)
+    start = time.perf_counter_ns() if timing.logs else 0
     made = _made.new(of)
     np.copyto(view(made), array)
+    if start:
+        timing.copied("copy of an array", array.nbytes, start)
     return _made.seal(made)
 
 
