@@ -18,6 +18,7 @@ from hologram.ir.devices import CPU
 from hologram.profiling import ranges, switch
 from hologram.profiling.devices import add_devices
 from hologram.profiling.measure import CpuPrograms, Reading, Timeline, difference, lane_threads, thread_names
+from hologram.profiling.peaks import Peak
 from hologram.profiling.records import Machine, Measured, Phase
 from hologram.support import debug
 
@@ -42,18 +43,13 @@ class Session:
         self._threads = thread_names()
         self._logged = recorder.logged_words()
         self._log = timing.start()
-        self._memory = self._memory_at_start()
+        self._live, self._peak = storage.statistics()["live"], Peak()
         debug.watchers.append(self._note)
         self._start = recorder.both_clocks()
 
     def _note(self, name: str, start: int, end: int) -> None:
         """A phase of a compilation."""
         self._phases.append((name, start, end, threading.current_thread().name))
-
-    def _memory_at_start(self) -> dict[str, int]:
-        found = storage.statistics()
-        storage.reset_peak()
-        return found
 
     def _end(self) -> None:
         counters.unwatch(self._watch)
@@ -94,10 +90,9 @@ class Session:
         return (nanoseconds - self._start[1]) * 1e-9
 
     def _memory_at_end(self) -> dict[str, int]:
-        """Bytes of arrays. The peak of the process is what it was without the profile."""
-        found = storage.statistics()
-        storage.raise_peak(self._memory["peak"])
-        return {"before": self._memory["live"], "after": found["live"], "peak": found["peak"], "cached": found["cached"]}
+        """Bytes of arrays."""
+        peak, found = self._peak.end(), storage.statistics()
+        return {"before": self._live, "after": found["live"], "peak": peak, "cached": found["cached"]}
 
     @staticmethod
     def _machine() -> Machine:

@@ -77,8 +77,11 @@ class Counters:
     @contextlib.contextmanager
     def step(self, step: Step) -> Iterator[None]:
         """What is written inside is a step."""
+        if not self.is_on:
+            yield
+            return
         outer = self._current, self._is_shared, self._loops
-        number = self._numbers[step] if self.is_on and self._is_timed(step) else None
+        number = self._numbers[step] if self._is_timed(step) else None
         is_logged = not self._loops or cost_of(step) >= MIN_LOGGED_NS
         if number is not None:
             start = self.w.f.emit(f"call i64 @hg_profile_begin(ptr %ctx, ptr @{COUNTERS}, i64 {number})", "i64", 1)
