@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hologram.control.callbacks import pure_callback
     from hologram.control.progress import progress
     from hologram.notebook.images import as_image
+    from hologram.profiling.profile import profile
     from hologram.saved.exporting import export
     from hologram.saved.loading import load
     from hologram.sdk import backend, ops
@@ -72,6 +73,7 @@ _WHERE = {
     "load": "saved.loading",
     "make_graph": "trace.call.stages",
     "progress": "control.progress",
+    "profile": "profiling.profile",
     "pure_callback": "control.callbacks",
     "scan": "control.loops",
     "set_num_threads": "trace.devices",
@@ -91,7 +93,7 @@ __all__ = [
     "Buffer", "Executor", "ShapeDtypeStruct", "Tensor", "__version__", "as_image", "asarray", "associative_scan", "backend",
     "block_until_ready", "checkpoint", "clear_caches", "cond", "custom_jvp", "custom_vjp", "default_device", "device_put", "devices", "disable_jit",
     "dtypes", "errors", "eval", "eval_shape", "explain", "export", "fft", "fori_loop", "from_dlpack", "grad", "hessian", "jacfwd", "jacrev", "jit",
-    "jvp", "lax", "linalg", "linearize", "load", "make_graph", "nn", "numpy", "ops", "progress", "pure_callback", "random", "scan",
+    "jvp", "lax", "linalg", "linearize", "load", "make_graph", "nn", "numpy", "ops", "profile", "progress", "pure_callback", "random", "scan",
     "set_num_threads", "settings", "special", "stop_gradient", "stream", "switch", "tensor", "tree", "value_and_grad", "vjp", "vmap", "while_loop",
 ]  # fmt: skip
 

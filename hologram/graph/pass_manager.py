@@ -18,7 +18,7 @@ from hologram.graph.canonical.integer_ranges import Ranges
 from hologram.graph.rewrite.rewriter import Watch
 from hologram.graph.schedule.tiles import TileConfig
 from hologram.settings import settings
-from hologram.support.debug import PASSES
+from hologram.support.debug import PASSES, noted, watchers
 
 MAX_ROUNDS = 64  # of a Repeat; every round needs a movement that the one before set free
 
@@ -115,12 +115,14 @@ def _run(value: Any, p: Pass, context: Context) -> Any:
         return value
     fired: Counter[str] = Counter()
     context.count = fired
-    start = time.perf_counter()
+    start = time.perf_counter_ns()
     try:
         out = p.run(value, context)
     except RewriteError as e:
         raise RewriteError(f"in the pass {p.name}, {e}") from e
-    context.seconds[p.name] = context.seconds.get(p.name, 0.0) + time.perf_counter() - start
+    context.seconds[p.name] = context.seconds.get(p.name, 0.0) + (time.perf_counter_ns() - start) * 1e-9
+    if watchers:
+        noted(f"pass {p.name}", start)
     if fired:
         context.fired.setdefault(p.name, Counter()).update(fired)
     if out is not value:

@@ -16,11 +16,12 @@ from hologram.support.html import html_method
 
 
 class Graph:
-    """``inputs`` (``input`` nodes, in order) to ``outputs``. ``lines`` maps nodes to the user's ``(file, line)``."""
+    """``inputs`` (``input`` nodes, in order) to ``outputs``. ``lines`` maps nodes to the user's ``(file, line)``; ``name`` is what was traced."""
 
-    def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node], lines: dict[Node, Any] | None = None) -> None:
+    def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node], lines: dict[Node, Any] | None = None, name: str = "") -> None:
         self.inputs, self.outputs = list(inputs), list(outputs)
         self.lines = lines if lines is not None else {}
+        self.name = name
         self._ends: tuple[Node, ...] | None = None  # of which the order is known
         self._nodes: list[Node] = []
         self._kinds: frozenset[str] = frozenset()

@@ -26,6 +26,12 @@ def user_place() -> tuple[str, int] | None:
     return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else None
 
 
+def at_line() -> str:
+    """`` at file.py:12``, of :func:`user_frame`, or nothing where no user's frame is left."""
+    place = user_place()
+    return "" if place is None else f" at {os.path.basename(place[0])}:{place[1]}"
+
+
 def user_line(error: BaseException) -> str:
     """The innermost line outside the packages that ``error`` came through."""
     place, traceback = "", error.__traceback__

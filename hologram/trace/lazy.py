@@ -30,7 +30,7 @@ from hologram.primitives.reductions import reduce_sum
 from hologram.primitives.scalar.elementwise import add, mul, neg, sub
 from hologram.settings import settings
 from hologram.support import forks
-from hologram.support.user_lines import located
+from hologram.support.user_lines import at_line, located
 from hologram.trace import tree
 from hologram.trace.compiling import compile_once, run
 from hologram.trace.host_movement import HostMovement, Spent, is_run, is_view, value_of, view_of
@@ -143,7 +143,7 @@ class _Walk:
                 raise located(TracedValueError(_NO_VALUE))
             if x not in made:
                 made[x] = build.with_inputs(x, tuple([made[i] for i in x.inputs]))
-        return Graph([made[x] for x in sources], [made[x] for x in self.roots])
+        return Graph([made[x] for x in sources], [made[x] for x in self.roots], name=f"expression{at_line()}")
 
 
 def _is_kept(x: Node, reader: Op) -> bool:

@@ -191,7 +191,7 @@ class Trace:
         return node
 
     def graph(self, outputs: list[Node]) -> Graph:
-        return Graph(self.inputs, outputs, self.lines)
+        return Graph(self.inputs, outputs, self.lines, self.name)
 
 
 @contextlib.contextmanager

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from hologram import dtypes
+from hologram.backends import object_cache as cache
 from hologram.backends.base import BaseExecutable, tell_program
 from hologram.backends.cpu import listing, metadata
 from hologram.backends.cpu.compile import Source, is_long
 from hologram.backends.llvm.toolchain import target
 from hologram.backends.native import addresses, calls, storage
+from hologram.backends.native.code.records import Bound
+from hologram.backends.native.module import Record
 from hologram.graph.compilation import Compilation
 from hologram.graph.execution_plan import bind_symbols
 from hologram.graph.memory.call_sizes import CallSizes
@@ -18,6 +24,7 @@ from hologram.graph.memory.growing import GrowingArena
 from hologram.ir.aval import Aval, aval
 from hologram.settings import settings
 from hologram.support import debug
+from hologram.support.cached_property import cached_property
 
 MOST_SIZES = 64  # plans that a graph with symbolic shapes keeps
 
@@ -30,6 +37,8 @@ class Executable(BaseExecutable):
     ``input``, a ``constant`` or ``computed``, and which. ``donors[i]`` are inputs in whose memory the i-th computed result may be put;
     ``brief`` tells that a call is then short.
     ``folded`` keeps those of the constants alive that were computed from others; ``source`` is what the code was generated from.
+
+    ``twin`` is the same program with counters, which runs in its place while profiles are made; itself for one that has them.
     """
 
     remote = False
@@ -48,6 +57,7 @@ class Executable(BaseExecutable):
     ) -> None:
         super().__init__(compilation)
         self.target, self.checked, self.constants, self._code, self._folded, self._source = machine, checked, constants, code, folded, source
+        self._facts = _facts(known)
         self.sizes = metadata.call_sizes(known, self.traced)
         self.dynamic = self.sizes is not None
         self.outputs: list[tuple[str, int]] = [(kind, index) for kind, index in known["outputs"]]
@@ -80,6 +90,8 @@ class Executable(BaseExecutable):
         computed, arena = self.computed, self.arena_bytes
         if computed is None:
             computed, symbols, arena = self.at_shapes([x.aval.shape for x in inputs]) if sizes is None else self.at_sizes(sizes)
+        if settings.profile and (twin := self.twin) is not self:
+            return twin.run(inputs, donated, sizes)
         taken = donated or {}
         outs = [inputs[taken[i]] if i in taken else storage.empty(a) for i, a in enumerate(computed)]
         long = self.long and not taken
@@ -115,7 +127,27 @@ class Executable(BaseExecutable):
         if computed is None:
             computed, symbols, arena = self.at_shapes(shapes) if sizes is None else self.at_sizes(sizes)  # type: ignore[assignment]
         inputs = len(self.traced.inputs)
-        return addresses.bind(self.address, inputs, len(computed), self.constants, symbols, arena, self.long, self.parallel, keep=self)
+        call = addresses.bind(self.address, inputs, len(computed), self.constants, symbols, arena, self.long, self.parallel, keep=self)
+        _bound_calls.add(call)
+        if settings.profile:
+            _set_address(call, is_profiled=True)
+        return call
+
+    # --- with counters -------------------------------------------------------------------------------------------------
+
+    @property
+    def twin(self) -> Executable:
+        return self if self._source.profiled else self._with_counters or self  # itself is not remembered: it would keep itself
+
+    @cached_property
+    def _with_counters(self) -> Executable | None:
+        """The program with counters, from the same plan; None where the compiler, whose settings may have changed, gives another."""
+        key = None if self._source.key is None else cache.key("profiled", self._source.key)
+        source = replace(self._source, key=key, profiled=True)
+        code, known = source.link(source.generate())
+        if _facts(known) != self._facts:
+            return None
+        return Executable(self.compilation, self.target, self.checked, code, known, self.constants, self._folded, source)
 
     def for_all_sizes(self) -> Callable[..., None] | None:
         """A function as :meth:`bound` gives, which takes the values of the symbols behind the addresses; None where a program with symbols has
@@ -165,6 +197,27 @@ class Executable(BaseExecutable):
         parts = listing.functions(self._texts["asm"]())
         made = {text: "\n".join(parts[n] for n in names if n in parts) for text, names in self._source.module.functions.items()}
         return "assembly", {text: code for text, code in made.items() if code}
+
+
+def _facts(known: Mapping[str, Any]) -> str:
+    """What a call must know of a program's code, as text."""
+    return json.dumps({name: known[name] for name in ("outputs", "computed", "arena", "long", "parallel", "donors", "constants", "held")})
+
+
+_bound_calls: weakref.WeakSet[Any] = weakref.WeakSet()  # what :meth:`Executable.bound` gave, and somebody has
+
+
+def profile_bound_calls(is_profiled: bool) -> None:
+    """Programs that callers have by address run with counters from now on, or without. Calls under way end as they began."""
+    for call in list(_bound_calls):
+        _set_address(call, is_profiled)
+
+
+def _set_address(call: Any, is_profiled: bool) -> None:
+    kept = getattr(call, "__self__", None)
+    if isinstance(kept, tuple):  # of native code; :func:`addresses.bind`
+        table, executable = kept[0], kept[-1]
+        Record(Bound, table.data).graph = (executable.twin if is_profiled else executable).address
 
 
 def _remember(memo: dict[Any, Any], key: Any, value: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ from hologram.errors import ArgumentError, ShapeError, TracedValueError
 from hologram.ir.graph import Graph
 from hologram.ir.node import Node
 from hologram.ir.symbolic import Expr, substitute
+from hologram.support.debug import noted
 from hologram.support.user_lines import located, user_line
 from hologram.trace import tree
 from hologram.trace.call.signature import Call
@@ -32,6 +34,7 @@ class Traced:
 def trace_call(name: str, function: Callable[..., Any], call: Call) -> Traced:
     """Runs ``function`` on fresh arguments of the call's types. What it raises passes through."""
     before = thread_state.trace, thread_state.levels, thread_state.stacks
+    start = time.perf_counter_ns()
     try:
         with Trace(name, call.sizes) as trace, _sizes_noted(call):
             leaves = [wrap(trace.input(t.shape, t.dtype), t.weak) for t in call.types]
@@ -40,6 +43,7 @@ def trace_call(name: str, function: Callable[..., Any], call: Call) -> Traced:
             outputs = [_output(x, name) for x in results]
     finally:  # also where an interrupt came before the trace, or a transform in it, ended itself
         thread_state.trace, thread_state.levels, thread_state.stacks = before
+    noted("tracing", start)
     assumed, decided = (list(dict.fromkeys(of)) for of in (trace.assumptions, trace.decisions))
     return Traced(trace.graph(outputs), out_tree, assumed, decided, trace.refused)
 

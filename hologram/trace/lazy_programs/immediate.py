@@ -7,6 +7,7 @@ each structure. When it comes to a part of what compiling takes, the structure i
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -46,7 +47,11 @@ class Immediate:
 
     def run(self, inputs: Sequence[Any], donated: Any = None, sizes: Any = None) -> list[Any]:
         self.structure.left -= self.program.ns
-        return list(self.program.run(inputs))
+        start = time.perf_counter_ns()
+        found: list[Any] = self.program.run(inputs)
+        if debug.watchers:
+            debug.noted("an expression op by op", start)
+        return found
 
 
 def compile_ns(order: Sequence[Any]) -> float:

@@ -12,6 +12,7 @@ from hologram.ir.symbolic import Expr, Int, atoms, bounds, prod, size_operand, s
 from hologram.ir.traversal import topological
 from hologram.primitives.movement import reshape
 from hologram.primitives.reductions import reduce_sum
+from hologram.support.user_lines import at_line
 from hologram.trace.lazy_programs.structure import places
 from hologram.trace.lazy_programs.value_rules import moved
 
@@ -87,7 +88,7 @@ class Recording:
                         return None
                     raise
                 self._require_right(node, made[node])
-        return Graph([made[x] for x, _ in sources], [made[x] for x in self.walk.roots])
+        return Graph([made[x] for x, _ in sources], [made[x] for x in self.walk.roots], name=f"expression{at_line()}")
 
     def _attrs(self, node: Node, slots: range) -> tuple[Any, ...]:
         """A node's attributes with symbols."""

@@ -60,7 +60,7 @@ def _call_native(w: GraphWriter, native: lapack.Native, arrays: list[Reg]) -> No
         w.return_if(f.emit(f"call i64 @{_CANCELLED}(ptr %ctx)", "i64", 1))
         return
     grain = max(1, int(GRAIN_NS / native.cost))
-    w.return_if(f.emit(f"call i64 @hg_parallel_for(ptr %ctx, ptr @{native.kernel}, ptr {args}, {chunks.typed}, i64 {grain})", "i64", 1))
+    w.share(native.kernel, args, chunks, Reg(str(grain), "i64", 1))
 
 
 _CANCELLED = "hg_poll"  # which tells of a call that was cancelled

@@ -63,6 +63,8 @@ class LoopWriter(BodyWriter):
         moving = self._moving()
         self.bar = self._begin_bar()
         last = self._state(self._scan(moving) if self.is_scan else self._while(moving))
+        if self.length is not None and self.w.profiled:
+            self.w.counters.iterations(self.w.integers.integer(self.length))
         for k, (end, p, x) in enumerate(zip(self.ends, last, self.carry_nodes, strict=True)):
             if self.wanted[k] and self.places[k] is not None:
                 self.w.copy(end, p, x)
@@ -290,6 +292,7 @@ class LoopWriter(BodyWriter):
         f.start(done)
         if self.bar is not None:
             self.bar.end(phis.index)
+        self.w.counters.iterations(phis.index)
         return phis.carried
 
     def _condition(self, state: list[Reg]) -> Reg:

@@ -111,7 +111,7 @@ def _call(w: GraphWriter, step: ControlStep, frame: Frame, counters: dict[int, i
     bar = None if label is None else LoopBar(w, label, w.integers.integer(length), inside, slot)
     steps = length if inside >= ENDLESS_NS else int(GRAIN_NS / max(1.0, inside))
     args, grain = function.arguments(), max(1, min(length // PIECES, steps))
-    w.return_if(f.emit(f"call i64 @hg_parallel_for(ptr %ctx, ptr @{function.name}, ptr {args.text}, i64 {length}, i64 {grain})", "i64", 1))
+    w.share(function.name, args.text, Reg(str(length), "i64", 1), Reg(str(grain), "i64", 1))
     if bar is not None:
         bar.end()
     for k, by in counters.items():
