@@ -68,12 +68,14 @@ def once(key: Any, make: Callable[[], Any]) -> Any:
         return job.result
 
 
-def compile_graph(graph: Graph, precision: str = "standard", device: str | None = None, homes: Sequence[str] = (), tiled: bool = False) -> Executable:
+def compile_graph(
+    graph: Graph, precision: str = "standard", device: str | None = None, homes: Sequence[str] = (), blocked: bool = False
+) -> Executable:
     """The pipeline; it and what it needs (LLVM) are imported when a graph is first compiled.
 
     Without ``device`` a program runs where the values are that it closes over, or on the CPU; ``homes`` are the devices of the arguments, for
-    ``auto``. Raises DeviceError, with the user's line, for what the device does not run, with ``tiled`` also for products of symbolic extents that
-    have none of a device's tiles.
+    ``auto``. Raises DeviceError, with the user's line, for what the device does not run, with ``blocked`` also for attention of symbolic
+    extents, which would have all of its scores in the device's memory.
     """
     with _importing:
         from hologram.backends.compile import compile_graph as pipeline
@@ -81,7 +83,7 @@ def compile_graph(graph: Graph, precision: str = "standard", device: str | None 
     if device is None:
         device = home(n.attrs[0] for n in graph.nodes() if n.op is leaf) or CPU
     try:
-        return pipeline(graph, precision=precision, device=device, homes=homes, tiled=tiled)
+        return pipeline(graph, precision=precision, device=device, homes=homes, blocked=blocked)
     except DeviceError as e:
         raise located(e) from None
 
