@@ -62,6 +62,7 @@ def test_bits_are_those_of_the_cpu(form: str, many: int, device: Any, monkeypatc
 
 
 @pytest.mark.parametrize("dtype", ["float64", "int32", "bool"])
+@pytest.mark.crossed
 def test_other_types(dtype: str, device: Any) -> None:
     for got, want in compared("rows and columns", device, "exact", (3, 40), dtype):
         assert got.dtype == want.dtype and got.tobytes() == want.tobytes()
@@ -72,10 +73,11 @@ def test_pages_of_terms(device: Any) -> None:
         assert got.tobytes() == want.tobytes()
 
 
-def test_more_terms_than_panels_take(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_terms_than_panels_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    cuda = available("cuda", monkeypatch)
     for module in (tiles, choose):
         monkeypatch.setattr(module, "PAGE", 5)  # 25 terms
-    for got, want in compared("terms", device, "exact", (24, 25, 26, 90)):
+    for got, want in compared("terms", cuda, "exact", (24, 25, 26, 90)):
         assert got.tobytes() == want.tobytes()
 
 
