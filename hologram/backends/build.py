@@ -9,6 +9,7 @@ from hologram.ir.devices import Backend
 from hologram.ir.graph import Graph
 
 
-def build(backend: Backend, graph: Graph, precision: str, placement: str | None = None, tiled: bool = False) -> Any:
-    """The executable of ``graph``. ``placement`` says why it runs there, if Hologram chose; ``tiled``: products on devices are to have tiles."""
-    return backend.load(backend.generate(Compilation(graph, precision, backend.tile, placement, tiled)))
+def build(backend: Backend, graph: Graph, precision: str, placement: str | None = None, blocked: bool = False) -> Any:
+    """The executable of ``graph``. ``placement`` says why it runs there, if Hologram chose; ``blocked``: a device refuses attention that
+    it cannot compute block by block."""
+    return backend.load(backend.generate(Compilation(graph, precision, backend.tile, placement, blocked)))

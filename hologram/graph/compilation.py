@@ -25,10 +25,10 @@ Texts = Mapping[str, Callable[[], str]]
 
 class Compilation:
     """``traced`` for a target that tiles products as ``tile`` says (None: it does not). ``precision`` is what the user asked for, ``guarantee`` what
-    rewrites keep; ``placement`` says why it runs where it does, if Hologram chose. ``tiled``: products of devices have tiles, or are refused."""
+    rewrites keep; ``placement`` says why it runs where it does, if Hologram chose. ``blocked``: a device refuses attention that it cannot block."""
 
-    def __init__(self, traced: Graph, precision: str, tile: TileConfig | None, placement: str | None = None, tiled: bool = False) -> None:
-        self.traced, self.precision, self.tile, self.placement, self.tiled = traced, precision, tile, placement, tiled
+    def __init__(self, traced: Graph, precision: str, tile: TileConfig | None, placement: str | None = None, blocked: bool = False) -> None:
+        self.traced, self.precision, self.tile, self.placement, self.blocked = traced, precision, tile, placement, blocked
         self.guarantee = guarantee(precision)
         if settings.disabled_passes:
             check_disabled()

@@ -70,26 +70,27 @@ def once(key: Any, make: Callable[[], Any]) -> Any:
 
 
 def compile_graph(
-    graph: Graph, precision: str = "standard", device: str | None = None, homes: Sequence[str] = (), tiled: bool = False, name: str = ""
+    graph: Graph, precision: str = "standard", device: str | None = None, homes: Sequence[str] = (), blocked: bool = False, name: str = ""
 ) -> Executable:
     """The pipeline; it and what it needs (LLVM) are imported when a graph is first compiled.
 
     Without ``device`` a program runs where the values are that it closes over, or on the CPU; ``homes`` are the devices of the arguments, for
     ``auto``, and ``name`` is the function's. A compilation that takes long is shown (``settings.progress``). Raises DeviceError, with the user's
-    line, for what the device does not run, with ``tiled`` also for products of symbolic extents that have none of a device's tiles.
+    line, for what the device does not run, with ``blocked`` also for attention of symbolic extents, which would have all of its scores in the
+    device's memory.
     """
     with bars.work(f"compiling {name}".rstrip()):
-        return _compiled(graph, precision, device, homes, tiled)
+        return _compiled(graph, precision, device, homes, blocked)
 
 
-def _compiled(graph: Graph, precision: str, device: str | None, homes: Sequence[str], tiled: bool) -> Executable:
+def _compiled(graph: Graph, precision: str, device: str | None, homes: Sequence[str], blocked: bool) -> Executable:
     with _importing:
         from hologram.backends.compile import compile_graph as pipeline
 
     if device is None:
         device = home(n.attrs[0] for n in graph.nodes() if n.op is leaf) or CPU
     try:
-        return pipeline(graph, precision=precision, device=device, homes=homes, tiled=tiled)
+        return pipeline(graph, precision=precision, device=device, homes=homes, blocked=blocked)
     except DeviceError as e:
         raise located(e) from None
 

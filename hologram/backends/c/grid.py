@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from hologram.backends.c.accumulators import Monoid
 from hologram.backends.c.analysis.gemm import ITEMS, Product, in_shared_memory, product_of, resident
-from hologram.backends.c.analysis.matrix_units import f16_panel_bytes, is_f16, mma_tiles_of, on_matrix_units
+from hologram.backends.c.analysis.matrix_units import f16_panel_bytes, is_f16, mma_tiles_of, on_matrix_units, products_of
 from hologram.backends.c.analysis.tiles import shared_bytes, tiles_of
 from hologram.backends.c.analysis.vectors import vectors
 from hologram.backends.c.scalars import Scalars
@@ -50,11 +50,13 @@ class Mapping:
         lanes = [s for s in kernel.walk() if isinstance(s, Loop) and s.kind == "lanes"]
         self.resident, self.dynamic, most = 1, 0, scalars.dialect.local_bytes
         product = product_of(kernel)
-        units = scalars.dialect.matrix_units and precision != "exact"
-        by_units = on_matrix_units(product, precision == TF32 or settings.tf32) if product is not None and units else None
+        units, tf32 = scalars.dialect.matrix_units and precision != "exact", precision == TF32 or settings.tf32
+        by_units = on_matrix_units(product, tf32) if product is not None and units else None
         self.on_matrix_units = by_units is not None
         self.product: Product | None = by_units or (in_shared_memory(product, most) if product is not None else None)
         self.tiles = (mma_tiles_of(kernel) if units else None) or tiles_of(kernel, most, scalars.dialect.subgroup_barrier is not None)
+        if self.tiles is None and product is None:
+            self.tiles = products_of(kernel, most, units, tf32)
         self.by_item = not lanes and not kernel.scratch
         self.by_subgroup = scalars.dialect.subgroup_barrier is not None and self.tiles is None and _of_subgroups(lanes)
         wanted = [_items(s) for s in lanes if s.accs] or [_items(s) for s in lanes] or [LANES]

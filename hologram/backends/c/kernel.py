@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from hologram.backends.c.accumulators import Monoid
+from hologram.backends.c.analysis.gemm import Product
+from hologram.backends.c.analysis.matrix_units import is_f16
 from hologram.backends.c.analysis.tiles import Nest, shared_bytes
 from hologram.backends.c.analysis.vectors import ACCESS_BYTES, Vectors, divides, vectors
 from hologram.backends.c.emitter import ITEM
@@ -136,8 +138,7 @@ class KernelWriter(StatementWriter):
             self._parallel(loop, name)
         elif self.mapping.product is not None and loop is self.mapping.product.rows.loop:
             self.in_lanes = True
-            writer = SharedMemoryGemmWriter if not self.mapping.on_matrix_units else AsyncCopyMmaWriter if self.mapping.dynamic else MmaWriter
-            writer(self, self.mapping.product).write()
+            _product_writer(self.mapping.product)(self, self.mapping.product).write()
             self.in_lanes = False
         elif self.mapping.tiles is not None and loop in self.mapping.tiles.nests:
             self._tile(loop)
@@ -159,7 +160,7 @@ class KernelWriter(StatementWriter):
         if isinstance(p, Nest):
             (ElementWriter(self, p) if p.shares is None else MmaNestWriter(self, p)).write()
         else:
-            (SharedMemoryGemmWriter(self, p) if p.shares is None else AsyncCopyMmaWriter(self, p)).write()
+            _product_writer(p)(self, p).write()
         self.in_lanes = False
         self.dirty = self.dirty or hazardous
 
@@ -315,3 +316,9 @@ class KernelWriter(StatementWriter):
         yield
         self.f.close()
         self.f.close()
+
+
+def _product_writer(p: Product) -> type[SharedMemoryGemmWriter]:
+    if p.shares is None:
+        return SharedMemoryGemmWriter
+    return AsyncCopyMmaWriter if is_f16(p) else MmaWriter

@@ -219,7 +219,8 @@ class SharedMemoryGemmWriter(NestWriter):
         with self._scope(**self._coordinates("hg_term")), self._elements():
             self._place()
             for side, name in ((p.rows, "hg_row0_own{}[hg_m]"), (p.columns, "hg_column0_own{}[hg_n]")):
-                self.w.env.update({v: name.format(i) + (" != 0" * (v.dtype.kind == "b")) for i, v in enumerate((*side.staged, *side.direct))})
+                own = {v: name.format(i) for i, v in enumerate((*side.staged, *side.direct))}
+                self.w.env.update({v: f"({text} != 0)" if v.dtype.kind == "b" else text for v, text in own.items()})
             accumulates = [s for s in p.down.body if isinstance(s, Accumulate)]
             self._emit([*p.core, *(a for s in accumulates for a in s.args if isinstance(a, Ins))])
             self.w.state.update({m.acc: [f"{self.sums[m]}[hg_m][hg_n]"] for m in self.monoids})
@@ -231,8 +232,7 @@ class SharedMemoryGemmWriter(NestWriter):
 
     def _end_page(self) -> None:
         """After a page of terms its sums join those of the pages before."""
-        n = self.p.terms
-        self.f.open(f"if (hg_next % {PAGE} == 0 || hg_next >= {n})")
+        self.f.open(f"if (hg_next % {PAGE} == 0 || hg_next >= {self.there})")
         with self._elements():
             for m in self.monoids:
                 whole, part = (f"{self.sums[m]}{which}[hg_m][hg_n]" for which in ("_all", ""))

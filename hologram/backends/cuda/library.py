@@ -53,7 +53,7 @@ class Gemm(NamedTuple):
 
 def gemm_of(kernel: Kernel, tf32: bool = False) -> Gemm | None:
     """The matrix product that a kernel is, if it is nothing else."""
-    p = product_of(kernel)
+    p = product_of(kernel) if not kernel.symbols else None
     factors = _factors(p) if p is not None else None
     if p is None or factors is None or len(p.stores) != 1 or p.stores[0].mask is not None:
         return None

@@ -9,6 +9,7 @@ from hologram.backends.c.source import Program
 from hologram.backends.device.code import DeviceCode, all_kernels, line_of
 from hologram.backends.device.executable import Executable
 from hologram.errors import DeviceError, UnsupportedError
+from hologram.graph.blocking.score_regions import has_symbolic_scores
 from hologram.graph.compilation import Compilation
 from hologram.graph.lower.control_step import ControlStep
 from hologram.support import debug
@@ -26,12 +27,13 @@ class DeviceBackend(NamedTuple):
     def generate(self, compilation: Compilation) -> DeviceCode:
         """The text of all kernels. Raises UnsupportedError, which says which op the device lacks and the user's line, and DeviceError for a precision
         or a type that the device does not have."""
-        device, plan = self.device, compilation.execution_plan
+        device = self.device
+        if compilation.blocked and compilation.guarantee != "exact" and has_symbolic_scores(compilation.canonical):
+            raise UnsupportedError(f"{device.name} computes attention of known sizes alone block by block (at {line_of(compilation.traced)})")
+        plan = compilation.execution_plan
         if any(isinstance(s, ControlStep) and s.is_symbolic for s in plan.steps):
             what = "loops and branches of symbolic shapes"
             raise UnsupportedError(f"{device.name} does not run {what}: leave dynamic or device out (at {line_of(compilation.traced)})")
-        if compilation.tiled and any(k.kernel.untiled for k in all_kernels(plan)):
-            raise UnsupportedError(f"{device.name} has tiles for products of known sizes alone (at {line_of(compilation.traced)})")
         with debug.timed("lowering"):
             try:
                 program = Program([s.kernel for s in all_kernels(plan)], device.dialect.name, compilation.precision)

@@ -15,16 +15,19 @@ regions as they stand.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import prod
 from typing import NamedTuple
 
 from hologram.graph.bounded import Worklist
 from hologram.graph.legalize.variation import Variation
 from hologram.graph.library.attention.nodes import movement_source
+from hologram.ir.graph import Graph
 from hologram.ir.index_maps import is_simple, propagate_index, variables
 from hologram.ir.node import Node
-from hologram.ir.symbolic import atoms
+from hologram.ir.symbolic import Int, atoms, substitute
 from hologram.ir.traversal import users_of
 
+LARGE_EXTENT = 2**14  # that a symbolic extent counts as, where what it could be is looked for
 MIN_PRODUCT_BYTES = 4 * 2**20  # of a large product
 MIN_EXPANSION_RATIO = 2  # than its factors, so many times, is what may be computed again
 MAX_PRODUCT_DEPTH = 512  # sums of so many products at most are cheap enough to compute again
@@ -91,10 +94,13 @@ def axis_of_user(user: Node, x: Node, axis: int) -> int:
 
 
 class Search:
-    """What is found once for a graph, and the regions in it. ``nodes`` are in topological order."""
+    """What is found once for a graph, and the regions in it. ``nodes`` are in topological order.
 
-    def __init__(self, nodes: Sequence[Node], outputs: Iterable[Node] = ()) -> None:
-        self.nodes = nodes
+    Entries are of known sizes; with ``extent`` they are those of symbolic rows or columns, each of which counts as that many.
+    """
+
+    def __init__(self, nodes: Sequence[Node], outputs: Iterable[Node] = (), extent: int = 0) -> None:
+        self.nodes, self.extent = nodes, extent
         self.outputs = set(outputs)
         self.users = users_of(nodes)
         self.varies = Variation()
@@ -110,14 +116,21 @@ class Search:
 
     def _is_entry(self, node: Node) -> bool:
         """Whether the node is a product, or several added up, much larger than its factors, of few terms each."""
-        size = size_of(node)
+        size = size_of(node, self.extent)
         if node.op.name != "reduce_sum" or len(node.attrs[0]) != 1 or size * node.dtype.itemsize < MIN_PRODUCT_BYTES:
             return False
         depth = node.inputs[0].shape[node.attrs[0][0]]
         if not isinstance(depth, int) or depth > MAX_PRODUCT_DEPTH:
             return False
         found = products(node)
-        return bool(found) and all(size >= MIN_EXPANSION_RATIO * _extent(f, self.varies.of(f)) for terms in found for f in terms.inputs)
+        if self.extent and not any(self._is_symbolic(terms) for terms in found):
+            return False
+        return bool(found) and all(size >= MIN_EXPANSION_RATIO * _extent(f, self.varies.of(f), self.extent) for terms in found for f in terms.inputs)
+
+    def _is_symbolic(self, terms: Node) -> bool:
+        """Whether an axis along which one of two factors varies alone is of symbolic extent."""
+        first, second = (set(self.varies.of(f)) for f in terms.inputs)
+        return any(not isinstance(terms.shape[axis], int) for axis in first ^ second)
 
     def regions(self) -> list[Region]:
         """Regions that have nothing in common but what each of them makes of little, like masks."""
@@ -178,18 +191,35 @@ def products(node: Node) -> list[Node]:
     return found
 
 
-def size_of(node: Node) -> int:
-    """The number of elements; 0 where it is a symbol."""
-    return node.size if isinstance(node.size, int) else 0
+def has_symbolic_scores(graph: Graph) -> bool:
+    """Whether a graph has attention of symbolic rows or keys: a product of that many exponentials of a product. Of known sizes, if these are large,
+    it is computed block by block, and its scores are in no memory."""
+    search = Search(graph.nodes(), graph.outputs, LARGE_EXTENT)
+    weights: set[Node] = set()
+    for n in search.nodes:
+        if (n.op.name == "exp" and n in search.after_entries) or (_is_inside(n) and any(x in weights for x in n.inputs)):
+            weights.add(n)
+        elif n.op.name == "reduce_sum" and n.inputs[0] in weights and products(n):
+            return True
+    return False
 
 
-def _extent(x: Node, axes: Iterable[int]) -> int:
-    """How many elements a broadcast is made of."""
-    out = 1
-    for i in axes:
-        n = x.shape[i]
-        out *= n if isinstance(n, int) else 1
-    return out
+def size_of(node: Node, extent: int = 0) -> int:
+    """The number of elements, where symbols are ``extent``."""
+    return _number(node.size, extent)
+
+
+def _number(n: Int, extent: int) -> int:
+    if isinstance(n, int):
+        return n
+    found = substitute(n, {a.name: extent for a in atoms(n)}) if extent else 0
+    assert isinstance(found, int)
+    return found
+
+
+def _extent(x: Node, axes: Iterable[int], extent: int = 1) -> int:
+    """How many elements a broadcast is made of, where symbolic extents are made of symbols that are ``extent``."""
+    return prod(_number(x.shape[i], extent or 1) for i in axes)
 
 
 def _is_inside(node: Node) -> bool:

@@ -165,7 +165,6 @@ class CodePlacement:
 
     def lowered(self) -> Lowered:
         k, nest = self.kernel, self.nest
-        k.untiled = nest.untiled
         k.body += [v for v in self._needed_outside() if v.level == TOP]
         if self.epilogue is not None:
             k.body += [v for v in self.epilogue.constants() if v not in k.body]

@@ -27,7 +27,7 @@ from hologram.graph.schedule.tiles import (
     limit_of,
     page_ranges,
     panel_width,
-    panelled_column,
+    panelled_columns,
     row_ranges,
     rows_share,
     tiled_column,
@@ -67,10 +67,9 @@ def choose_nest(
     if axes[-1] == len(shape) - 1:
         return _rows(before, reduced, starts)
     rows = before + after[:-1]
-    static = isinstance(tile, GpuTileConfig)
-    sharing = [r for r in reversed(rows) if rows_share(r, reduced, after[-1:], loads, static)] if tile is not None else []
+    sharing = [r for r in reversed(rows) if rows_share(r, reduced, after[-1:], loads)] if tile is not None else []
     if isinstance(tile, GpuTileConfig) and sharing:
-        return [panelled_column([*[r for r in rows if r is not sharing[0]], sharing[0]], reduced, after[-1], tile, itemsize)]
+        return _panels(rows, sharing, before, reduced, after, tile, itemsize)
     if isinstance(tile, CpuTileConfig) and sharing:
         best = min(([r] for r in sharing), key=lambda rows: least_cost(rows, tile))
         if least_cost(best, tile) > MAX_ROW_WORK_RATIO:
@@ -83,13 +82,21 @@ def choose_nest(
     if row_blocked and _is_row_blocked(before, reduced, after, itemsize):
         return [_row_blocked_column(before, reduced, after[0])]
     width = after[-1].size if after else 1
-    if static:
-        nest = _column(before, reduced, after, COLUMNS)
-        nest.untiled = any(rows_share(r, reduced, after[-1:], loads, False) for r in rows)
-        return [nest]
     if isinstance(tile, CpuTileConfig) and isinstance(width, int) and any(split_linear(e, after[-1].last) is None for e in loads if after):
         return [_column(before, reduced, after, panel_width(width, itemsize, tile))]
     return [_column(before, reduced, after, COLUMNS)]
+
+
+def _panels(
+    rows: list[Block], sharing: list[Block], before: list[Block], reduced: list[Block], after: list[Block], tile: GpuTileConfig, itemsize: int
+) -> list[Nest]:
+    """The nests of a product on a device: those of panels, and one for more terms than these take."""
+    row = next((r for r in sharing if isinstance(r.size, int)), sharing[0])
+    nests = panelled_columns([*[r for r in rows if r is not row], row], reduced, after[-1], tile, itemsize)
+    n = size_of(reduced)
+    if not isinstance(n, int):
+        nests.append(_column(before, reduced, after, COLUMNS, is_in_range(n, ExtentRange(PAGE**2 + 1, None))))
+    return nests
 
 
 def _maps(blocks: list[Block], loads: Sequence[Int]) -> list[Nest]:
@@ -214,8 +221,8 @@ def _row(rows: list[Block], reduced: list[Block], starts: Sequence[int], n: Int,
     return nest
 
 
-def _column(before: list[Block], reduced: list[Block], after: list[Block], columns: int) -> Nest:
-    """Parallel iterations of a row by up to ``columns`` columns."""
+def _column(before: list[Block], reduced: list[Block], after: list[Block], columns: int, holds: Int = 1) -> Nest:
+    """Parallel iterations of a row by up to ``columns`` columns; none where ``holds`` is 0."""
     nest = Nest()
     nest.blocks = before + reduced + after
     nest.element_level = 3
@@ -225,7 +232,7 @@ def _column(before: list[Block], reduced: list[Block], after: list[Block], colum
     block = width if isinstance(width, int) and width <= columns else columns
     blocks = floordiv(width + (block - 1), block)
     count = size_of(rows)
-    nest.iterations = count * blocks
+    nest.iterations = count * blocks * holds
     p = counter("p", nest.iterations)
     nest.rows(rows, floordiv(p, blocks))
     start = mod(p, blocks) * block

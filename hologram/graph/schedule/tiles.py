@@ -111,14 +111,13 @@ def _row_cost(n: int, rows: int) -> float:
     return -(-n // rows) * (rows + SHARED_COST)
 
 
-def rows_share(row: Block, reduced: list[Block], after: list[Block], loads: Sequence[Int], static: bool) -> bool:
-    """Whether the rows numbered by ``row`` read the same elements across the columns, and others each for itself; ``static``: and whether extents
-    are."""
+def rows_share(row: Block, reduced: list[Block], after: list[Block], loads: Sequence[Int]) -> bool:
+    """Whether the rows numbered by ``row`` read the same elements across the columns, and others each for itself."""
     if len(after) != 1 or not reduced:
         return False
     n, width = size_of(reduced), after[0].size
     extents = (row.size, 2), (n, NARROW), (width, 2)
-    if any(n < least if isinstance(n, int) else static for n, least in extents):
+    if any(isinstance(n, int) and n < least for n, least in extents):
         return False
     shared = [e for e in loads if depends(e, reduced) and depends(e, after) and not depends(e, [row])]
     own = [e for e in loads if depends(e, reduced) and depends(e, [row])]
@@ -241,37 +240,62 @@ def limit_of(n: Int, part: int) -> Int | None:
 
 MIN_DEVICE_PANELS = 128  # so many parallel iterations keep a large device busy
 MIN_PANEL = 32
+SMALL_PANELS = 64, MIN_PANEL  # rows and columns of smaller panels, where the number of the largest is known in a call alone
 
 
 def _panel_sizes(rows: int, columns: int, others: Int, tile: GpuTileConfig, itemsize: int) -> tuple[int, int]:
-    """Powers of two: no larger than need be, and smaller where there are few parallel iterations."""
-    most = tile.rows * 4 // max(4, itemsize), tile.columns * 4 // max(4, itemsize)
-    sizes = [min(m, 1 << max(4, (n - 1).bit_length())) for m, n in zip(most, (rows, columns), strict=True)]
+    """The largest panel, or a smaller one where there are few parallel iterations."""
+    sizes = list(_largest_panel(rows, columns, tile, itemsize))
     while isinstance(others, int) and others * -(-rows // sizes[0]) * -(-columns // sizes[1]) < MIN_DEVICE_PANELS and max(sizes) > MIN_PANEL:
         sizes[sizes.index(max(sizes))] //= 2
     return sizes[0], sizes[1]
 
 
-def panelled_column(before: list[Block], reduced: list[Block], columns: Block, tile: GpuTileConfig, itemsize: int) -> Nest:
-    """A block of rows by a block of columns per parallel iteration, both as lanes; a serial loop down inside."""
+def panelled_columns(before: list[Block], reduced: list[Block], columns: Block, tile: GpuTileConfig, itemsize: int) -> list[Nest]:
+    """Panels of the rows before the reduced axes by the columns, for up to a page of pages of terms: nests of which a call runs one, the one with the
+    largest panels of which there are many."""
+    row, others = before[-1], size_of(before[:-1])
+    if isinstance(row.size, int) and isinstance(columns.size, int):
+        sizes = [_panel_sizes(row.size, columns.size, others, tile, itemsize)]
+    else:
+        most = _largest_panel(row.size, columns.size, tile, itemsize)
+        sizes = list(dict.fromkeys([most, *[(min(most[0], n), min(most[1], n)) for n in SMALL_PANELS]]))
+    many = [at_least(others * _parts(row.size, high) * _parts(columns.size, wide), MIN_DEVICE_PANELS) for high, wide in sizes[:-1]]
+    chosen = [a - b for a, b in zip([*many, 1], [0, *many], strict=True)]  # what is many large panels is many small ones
+    n = size_of(reduced)
+    fits = is_in_range(n, ExtentRange(0, PAGE**2)) if not isinstance(n, int) else 1
+    return [_panelled_column(before, reduced, columns, *of, holds * fits) for of, holds in zip(sizes, chosen, strict=True)]
+
+
+def _parts(n: Int, size: int) -> Int:
+    return floordiv(n + (size - 1), size)
+
+
+def _largest_panel(rows: Int, columns: Int, tile: GpuTileConfig, itemsize: int) -> tuple[int, int]:
+    """Powers of two, no larger than need be."""
+    most = tile.rows * 4 // max(4, itemsize), tile.columns * 4 // max(4, itemsize)
+    high, wide = (min(m, 1 << max(4, (n - 1).bit_length())) if isinstance(n, int) else m for m, n in zip(most, (rows, columns), strict=True))
+    return high, wide
+
+
+def _panelled_column(before: list[Block], reduced: list[Block], columns: Block, high: int, wide: int, holds: Int) -> Nest:
+    """A block of ``high`` rows by a block of ``wide`` columns per parallel iteration, both as lanes; a serial loop down inside. There are none where
+    ``holds`` is 0."""
     nest = Nest()
     nest.blocks = [*before, *reduced, columns]
     row, n = before[-1], size_of(reduced)
-    assert isinstance(row.size, int) and isinstance(columns.size, int)
-    others = size_of(before[:-1])
-    high, wide = _panel_sizes(row.size, columns.size, others, tile, itemsize)
-    down, across = -(-row.size // high), -(-columns.size // wide)
-    nest.iterations = others * down * across
+    others, down, across = size_of(before[:-1]), _parts(row.size, high), _parts(columns.size, wide)
+    nest.iterations = others * down * across * holds
     p = counter("p", nest.iterations)
     nest.rows(before[:-1], floordiv(p, down * across))
     r, t, q = counter("r", row.size), counter("t", columns.size), counter("q", n)
     nest.values[name_of(row.var)], nest.values[name_of(columns.var)] = r, t
     nest.rows(reduced, q)
     starts = mod(floordiv(p, across), down) * high, mod(p, across) * wide
-    limits = [size if size % part else None for size, part in ((row.size, high), (columns.size, wide))]
+    limits = [limit_of(size, part) for size, part in ((row.size, high), (columns.size, wide))]
     nest.outer(Loop("lanes", "r", starts[0], high, limits[0]), Loop("lanes", "t", starts[1], wide, limits[1]))
     nest.element_level = 4
     nest.level_of.update(r=2, t=3)
-    nest.inner("serial", "q", 0, n)
+    nest.inner("serial", "q", 0, *((n, None) if isinstance(n, int) else (PAGE**2, n)))
     nest.scratch_size = nest.row_elements = UNBOUNDED
     return nest

@@ -189,7 +189,7 @@ class Jitted:
         traced = self._trace(call)
         if self._signature.automatic:
             automatic.check_traced(traced)
-        executable = compiling.compile_graph(traced.graph, self._precision, device, homes, tiled=self._signature.automatic, name=self.__name__)
+        executable = compiling.compile_graph(traced.graph, self._precision, device, homes, blocked=self._signature.automatic, name=self.__name__)
         record = cache_misses.Record(self._signature, call)
         self._tell_miss(cache_misses.explain(self.__name__, record, [s.record for s in self._specialisations.values()]))
         found = Specialisation(executable, traced, self._donated_leaves(call), record, time.perf_counter() - start)

@@ -201,6 +201,7 @@ def test_plain_large_products_are_the_librarys(cuda: FakeApi, monkeypatch: pytes
     for g in (lambda a, b: (a @ b) + 1, lambda a, b: (a * 2) @ b):
         hg.jit(g, device="cuda")(x, y)
     hg.jit(lambda a, b: a @ b, device="cuda", precision="exact")(x, y)
+    hg.jit(lambda a, b: a @ b, device="cuda", dynamic={0: 0})(x, y)
     assert cuda.counts["products"] == 1
 
 

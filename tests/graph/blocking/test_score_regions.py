@@ -15,6 +15,7 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram import nn
 from hologram.graph.blocking import blocked_loops
+from hologram.graph.blocking.score_regions import has_symbolic_scores
 from hologram.graph.pipeline import canonicalise
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
@@ -280,3 +281,28 @@ def test_what_is_wanted_whole_stays(f: Callable[..., Any]) -> None:
     graph = _canonical(f, q, k, v)
     with eager(512):
         assert blocked_loops.block_regions(graph, partial(canonicalise, precision="standard")) is graph
+
+
+_X, _W = np.ones((300, 64), F32), np.ones((64, 8192), F32)
+_HEADS = (np.ones((2, 4, 300, 64), F32),) * 3
+
+
+@pytest.mark.parametrize(
+    ("f", "arguments", "dynamic", "found"),
+    [
+        (nn.dot_product_attention, _HEADS, {0: 2, 1: 2, 2: 2}, True),
+        (nn.dot_product_attention, _HEADS, {0: 2}, True),
+        (nn.dot_product_attention, _HEADS, {1: 2, 2: 2}, True),
+        (lambda q, k, v: hg.grad(lambda q: hnp.sum(nn.dot_product_attention(q, k, v)))(q), _HEADS, {0: 2, 1: 2, 2: 2}, True),
+        (lambda x: hnp.exp(x @ x.T) @ x, (_X,), {0: 0}, True),
+        (nn.dot_product_attention, _HEADS, {0: 0, 1: 0, 2: 0}, False),  # batches alone, which blocks do not cut
+        (nn.dot_product_attention, (_HEADS[0][:, :, :1], *_HEADS[1:]), {1: 2, 2: 2}, False),  # one row
+        (lambda x: x @ x.T @ x, (_X,), {0: 0}, False),
+        (lambda x, w: hnp.log(hnp.sum(hnp.exp(x @ w), axis=1)), (_X, _W), {0: 0}, False),
+        (lambda x, w: hnp.tanh(x @ w) @ w.T, (_X, _W), {0: 0}, False),
+        (nn.dot_product_attention, _HEADS, False, False),
+    ],
+)
+def test_attention_of_symbolic_rows_or_keys_is_seen(f: Any, arguments: Any, dynamic: Any, found: bool) -> None:
+    graph = canonicalise(hg.jit(f, dynamic=dynamic).lower(*arguments).graph, "standard")
+    assert has_symbolic_scores(graph) == found

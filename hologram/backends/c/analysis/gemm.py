@@ -99,7 +99,7 @@ def product(rows: Loop) -> Product | None:
         return None
     order = [s for loop in (rows, columns, down) for s in loop.body if isinstance(s, Ins)]
     plain = all(a.op.kind == "reduce" and a.op.monoid is not None for a in down.accs) and not any(s.op == "scan" for s in order)
-    if not plain or down.start != 0 or not isinstance(down.extent, int) or down.extent > (PAGE**2 if down.limit is None else PAGE):
+    if not plain or down.start != 0 or not isinstance(down.extent, int) or down.extent > PAGE**2:
         return None
     depends = _dependences(order, down.accs, (rows.var, columns.var, down.var))
     terms = [s for s in down.body if isinstance(s, Ins)]

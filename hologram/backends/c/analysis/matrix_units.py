@@ -8,8 +8,8 @@ instructions side by side, is that of a fragment of 16-bit rows by terms (PTX IS
 from __future__ import annotations
 
 from hologram import dtypes
-from hologram.backends.c.analysis.gemm import ITEMS, Product, Side
-from hologram.backends.c.analysis.tiles import Nest, Tiles, nests_of, register_scratch_of
+from hologram.backends.c.analysis.gemm import ITEMS, Product, Side, in_shared_memory, product
+from hologram.backends.c.analysis.tiles import Nest, Tiles, inner_lanes, nests_of, register_scratch_of
 from hologram.graph.kernel.ir import Accumulate, Kernel, Loop, float16_factors
 from hologram.ir.op import TABLE
 from hologram.primitives.scalar.elementwise import PRODUCTS
@@ -67,6 +67,33 @@ def is_f16(p: Product) -> bool:
 def f16_panel_bytes(p: Product) -> int:
     """Of all panels of a group."""
     return STAGES * F16_DEPTH * sum(side.size for side in (p.rows, p.columns) if not is_fragment(side)) * 2
+
+
+def tf32_panel_bytes(side: Side) -> int:
+    """Of two panels of TF32."""
+    return 2 * side.size * (TF32_DEPTH + APART) * side.staged[0].dtype.itemsize
+
+
+def products_of(kernel: Kernel, local_bytes: int, units: bool, tf32: bool) -> Tiles | None:
+    """Of a kernel of several nests, of which a call runs one by its sizes: the products among them, each with panels of its own in the same shared
+    memory, on matrix ``units`` where these multiply it. None where there are none, or one of them has no panels."""
+    loops = [s for s in kernel.walk() if isinstance(s, Loop) and inner_lanes(s) is not None]
+    if not loops or kernel.scratch:
+        return None
+    nests: dict[Loop, Product | Nest] = {}
+    panels = dynamic = 0
+    for loop in loops:
+        p = product(loop)
+        found = p and ((on_matrix_units(p, tf32) if units else None) or in_shared_memory(p, local_bytes))
+        if not found:
+            return None
+        nests[loop] = found
+        if found.shares is not None and is_f16(found):
+            dynamic = max(dynamic, f16_panel_bytes(found))
+        else:
+            own = found.local if found.shares is None else sum(map(tf32_panel_bytes, (found.rows, found.columns)))
+            panels = max(panels, own)
+    return Tiles(nests, {}, panels, panels + dynamic, frozenset(), dynamic)
 
 
 def is_fragment(side: Side) -> bool:

@@ -50,13 +50,13 @@ class Tiles(NamedTuple):
     def registers(self) -> int:
         """Of an item, of 4 bytes, for what it holds and for the sums of the largest product."""
         own = sum(-(-math.prod(shape) * b.dtype.itemsize // 4) for b, shape in self.register_scratch.items())
-        return own + max((p.sums for p in self.nests.values() if isinstance(p, Product)), default=0)
+        return own + max((p.registers if p.shares is None else p.sums for p in self.nests.values() if isinstance(p, Product)), default=0)
 
 
 def nests_of(kernel: Kernel) -> dict[Loop, Product | Nest] | None:
     """The nests of a kernel that has scratch; None where one of them is something else."""
     nests: dict[Loop, Product | Nest] = {}
-    for loop in [s for s in kernel.walk() if isinstance(s, Loop) and _inner(s) is not None] if kernel.scratch else ():
+    for loop in [s for s in kernel.walk() if isinstance(s, Loop) and inner_lanes(s) is not None] if kernel.scratch else ():
         found = product(loop) or _nest(loop)
         if found is None or not all(side.size % SIDE == 0 for side in (found.rows, found.columns)):
             return None
@@ -89,14 +89,14 @@ def shared_bytes(b: Buffer) -> int:
     return -(-int(b.size) * b.dtype.itemsize // 64) * 64
 
 
-def _inner(loop: Loop) -> Loop | None:
+def inner_lanes(loop: Loop) -> Loop | None:
     """The loop of lanes in a loop of lanes."""
     inner = [s for s in loop.body if isinstance(s, Loop)] if loop.kind == "lanes" else []
     return inner[0] if len(inner) == 1 and inner[0].kind == "lanes" else None
 
 
 def _nest(rows: Loop) -> Nest | None:
-    columns = _inner(rows)
+    columns = inner_lanes(rows)
     assert columns is not None
     plain = all(a.op.kind == "reduce" and a.op.monoid is not None for a in columns.accs)
     if not plain or any(isinstance(s, Loop) or (isinstance(s, Ins) and s.op == "scan") for s in columns.body):

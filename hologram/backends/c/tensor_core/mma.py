@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from hologram import dtypes
 from hologram.backends.c.analysis.gemm import Product, Side
-from hologram.backends.c.analysis.matrix_units import APART, COLUMNS, KINDS, ROWS, TF32_DEPTH
+from hologram.backends.c.analysis.matrix_units import APART, COLUMNS, KINDS, ROWS, TF32_DEPTH, tf32_panel_bytes
 from hologram.backends.c.analysis.tiles import Nest
 from hologram.backends.c.emitter import Emitter
 from hologram.backends.c.nests import ElementWriter, NestWriter
@@ -115,11 +115,11 @@ class MmaWriter(ByWarps, SharedMemoryGemmWriter):
         return f"({which} * {side.size} + {i}) * {TF32_DEPTH + APART} + {k}"
 
     def _panel_elements(self, side: Side) -> int:
-        return 2 * side.size * (TF32_DEPTH + APART)
+        return tf32_panel_bytes(side) // side.staged[0].dtype.itemsize
 
     def _kept(self, value: str, near: bool) -> str:
         value = f"hg_tf32({value})"
-        return f"hg_next + hg_k{' + hg_near' * near} < {self.p.terms} ? {value} : 0" if self.p.terms % TF32_DEPTH else value
+        return f"hg_next + hg_k{' + hg_near' * near} < {self.there} ? {value} : 0" if self.ragged else value
 
     def _add_terms(self) -> None:
         f, p, half = self.f, self.p, self.terms // 2
