@@ -123,7 +123,7 @@ def _control(name: str, infer: Any, reference: Any, *attrs: str) -> Op:
 scan = _control("scan", _infer_scan, _scan, "body", "consts", "carries", "length", "reverse")
 while_ = _control("while", _infer_while, _while, "cond", "body", "consts")
 switch = _control("switch", _infer_switch, _switch, "branches")
-project = register(Op("project", "project", 1, _infer_project, _project, attrs=("index", "shape", "dtype"), kinds="biufc", cost=0))
+project = register(Op("project", "project", 1, _infer_project, _project, attrs=("index", "shape", "dtype"), kinds="biufc", cost=0, sizes=("shape",)))
 
 
 def result_types(node: Node) -> list[Type]:

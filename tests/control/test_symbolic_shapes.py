@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.errors import ExportError
 
 W = hg.tensor(np.linspace(-1, 1, 9, dtype=np.float32).reshape(3, 3))
 SIZES = (5, 7, 2, 40)
@@ -89,11 +88,6 @@ def test_a_loop_from_beyond_the_extent_is_compiled_for_its_size() -> None:
     for n in (6, 5, 4, 3, 2):
         assert_same(f, flow, n)
     assert len(f._specialisations) == 3
-
-
-def test_they_are_not_saved() -> None:
-    with pytest.raises(ExportError, match=r"scan: loops and branches of symbolic shapes are not saved.*test_symbolic_shapes.py"):
-        hg.export(hg.jit(FLOWS["index"], dynamic=True), given_rows(5))
 
 
 STEPS: list[Callable[[Any, Any], Any]] = [

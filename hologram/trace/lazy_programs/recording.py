@@ -10,13 +10,14 @@ from hologram.ir.leaves import const, input_, leaf
 from hologram.ir.node import Builder, Node
 from hologram.ir.symbolic import Expr, Int, atoms, bounds, prod, size_operand, substitute, symbols_of
 from hologram.ir.traversal import topological
+from hologram.primitives.control import project, result_types
 from hologram.primitives.movement import reshape
 from hologram.primitives.reductions import reduce_sum
 from hologram.support.user_lines import at_line
 from hologram.trace.lazy_programs.structure import places
 from hologram.trace.lazy_programs.value_rules import moved
 
-_SYMBOLIC_KINDS = frozenset(("leaf", "elementwise", "movement", "reduce", "scan", "gather", "mark"))
+_SYMBOLIC_KINDS = frozenset(("leaf", "elementwise", "movement", "reduce", "scan", "gather", "mark", "sort", "scatter", "host", "project"))
 
 
 class Recording:
@@ -81,10 +82,13 @@ class Recording:
         for node in topological(self.walk.roots, stop=made.__contains__):
             if node not in made:
                 operands = tuple([made[x] for x in node.inputs])
+                given = attrs.get(node, node.attrs)
+                if node.op is project:
+                    given = (given[0], result_types(operands[0])[given[0]][0], given[2])
                 try:
-                    made[node] = build(node.op, operands, attrs.get(node, node.attrs))
+                    made[node] = build(node.op, operands, given)
                 except (HologramError, TypeError):
-                    if self._define(node, operands, attrs.get(node, node.attrs)):
+                    if self._define(node, operands, given):
                         return None
                     raise
                 self._require_right(node, made[node])

@@ -17,6 +17,7 @@ from hologram.errors import CacheWarning
 from hologram.ir.op import TABLE
 from hologram.settings import override
 from hologram.trace import compiling, lazy
+from hologram.trace.lazy_programs import numbers
 from hologram.trace.lazy_programs.notes import note, noted
 from tests.support.stored.cache_entries import WRONG, changed, rewritten
 
@@ -71,6 +72,7 @@ def test_operands_of_an_earlier_process_are_operands_at_once(monkeypatch: pytest
     """As in a new process: what is known of structures is forgotten, but for the disk."""
     made: list[Any] = []
     compile_graph = compiling.compile_graph
+    monkeypatch.setattr(numbers, "noted", noted)
     monkeypatch.setattr(compiling, "compile_graph", lambda *args, **options: made.append(args[0]) or compile_graph(*args, **options))
     x = hg.tensor(np.arange(40, dtype=np.float32))
 
