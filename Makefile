@@ -12,13 +12,13 @@ BIN := .venv/bin
 , := ,
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-oldest test-levels test-arm fuzz lint docs bench test-gpu bench-gpu wheel clean
+.PHONY: help demo test test-all test-oldest test-browser test-levels test-arm fuzz lint docs bench test-gpu bench-gpu wheel clean
 .SECONDARY:
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
-demo: .venv/installed-demo  ## a photograph through one jitted pipeline: writes out/photo.png
+demo: .venv/installed-demo  ## a photograph through one jitted pipeline: writes out/photo.png and out/report.html
 	$(BIN)/python examples/photo.py
 
 test: .venv/installed-test  ## the tests, with a seeded sample of the generated ones
@@ -30,6 +30,9 @@ test-all: .venv/installed-test  ## the tests, with every generated case; then te
 
 test-oldest: .venv-oldest/installed  ## the tests with the oldest Python and the oldest allowed version of every dependency
 	.venv-oldest/bin/python -m pytest -q -n $(WORKERS)
+
+test-browser: .venv/installed-test .venv/installed-browser  ## reports in Chromium (which it installs on Debian or Ubuntu, as root; else says what is missing)
+	$(BIN)/python tools/browser.py
 
 test-levels: .venv/installed-test  ## core tests with code for each level of x86-64 that this machine has
 	$(BIN)/python tools/platforms.py levels --workers $(WORKERS)

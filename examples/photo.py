@@ -1,7 +1,7 @@
 """Develops a photograph through one jitted function, and tells what the compiler made of it: ``python examples/photo.py [PICTURE]``.
 
 :func:`develop` is written once against a NumPy-like namespace ``xp``: NumPy runs it operation by operation, Hologram as one native call.
-Writes out/photo.png, before and after side by side.
+Writes out/photo.png, before and after side by side, and out/report.html, what became of the pipeline: graphs, kernels, memory.
 """
 
 from __future__ import annotations
@@ -77,12 +77,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("picture", nargs="?", type=Path, help="a photograph; without it one that comes with matplotlib")
     parser.add_argument("--output", type=Path, default=Path("out/photo.png"))
+    parser.add_argument("--report", type=Path, default=Path("out/report.html"))
     options = parser.parse_args()
 
     picture = read(options.picture or sample())
     after = report(picture)
     draw(picture, after, options.output)
-    print(f"\nwrote {options.output}")
+    explain(picture, options.report)
+    print(f"\nwrote {options.output}\nwrote {options.report}: open it in a browser to see graphs, kernels, memory, and what each rule did")
 
 
 def sample() -> Path:
@@ -123,6 +125,18 @@ def report(picture: np.ndarray) -> np.ndarray:
     ours, numpys = milliseconds(lambda: hg.block_until_ready(jitted(picture))), milliseconds(lambda: develop(np, picture))
     print(f"time: {ours:.2f} ms in Hologram, {numpys:.2f} ms in NumPy, {numpys / ours:.1f} times as fast")
     return np.asarray(after)
+
+
+def explain(picture: np.ndarray, path: Path) -> None:
+    """Writes the report of the pipeline."""
+    import hologram as hg
+    import hologram.numpy as hnp
+
+    def pipeline(picture: Any) -> Any:
+        return develop(hnp, picture)
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    hg.explain(pipeline)(picture).html(path)
 
 
 def milliseconds(call: Callable[[], Any], budget: float = 1.0) -> float:

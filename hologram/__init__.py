@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from hologram import dtypes, errors, fft, lax, linalg, nn, numpy, random, settings, special
     from hologram.control import associative_scan, cond, fori_loop, scan, switch, while_loop
     from hologram.control.callbacks import pure_callback
+    from hologram.control.progress import progress
+    from hologram.notebook.images import as_image
+    from hologram.profiling.profile import profile
     from hologram.saved.exporting import export
     from hologram.saved.loading import load
     from hologram.sdk import backend, ops
@@ -41,6 +44,7 @@ _WHERE = {
     "Executor": "sdk.executor",
     "ShapeDtypeStruct": "trace.call.abstract_eval",
     "Tensor": "trace.tensor",
+    "as_image": "notebook.images",
     "asarray": "trace.convert",
     "associative_scan": "control.associative",
     "block_until_ready": "trace.call.native_dispatch",
@@ -68,6 +72,8 @@ _WHERE = {
     "linearize": "transform.api",
     "load": "saved.loading",
     "make_graph": "trace.call.stages",
+    "progress": "control.progress",
+    "profile": "profiling.profile",
     "pure_callback": "control.callbacks",
     "scan": "control.loops",
     "set_num_threads": "trace.devices",
@@ -84,11 +90,11 @@ _PACKAGES = ("dtypes", "errors", "fft", "lax", "linalg", "nn", "numpy", "random"
 _MODULES = {name: name for name in _PACKAGES} | {"backend": "sdk.backend", "ops": "sdk.ops", "tree": "trace.tree"}
 
 __all__ = [
-    "Buffer", "Executor", "ShapeDtypeStruct", "Tensor", "__version__", "asarray", "associative_scan", "backend", "block_until_ready",
-    "checkpoint", "clear_caches", "cond", "custom_jvp", "custom_vjp", "default_device", "device_put", "devices", "disable_jit", "dtypes",
-    "errors", "eval", "eval_shape", "explain", "export", "fft", "fori_loop", "from_dlpack", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp",
-    "lax", "linalg", "linearize", "load", "make_graph", "nn", "numpy", "ops", "pure_callback", "random", "scan", "set_num_threads", "settings",
-    "special", "stop_gradient", "stream", "switch", "tensor", "tree", "value_and_grad", "vjp", "vmap", "while_loop",
+    "Buffer", "Executor", "ShapeDtypeStruct", "Tensor", "__version__", "as_image", "asarray", "associative_scan", "backend",
+    "block_until_ready", "checkpoint", "clear_caches", "cond", "custom_jvp", "custom_vjp", "default_device", "device_put", "devices", "disable_jit",
+    "dtypes", "errors", "eval", "eval_shape", "explain", "export", "fft", "fori_loop", "from_dlpack", "grad", "hessian", "jacfwd", "jacrev", "jit",
+    "jvp", "lax", "linalg", "linearize", "load", "make_graph", "nn", "numpy", "ops", "profile", "progress", "pure_callback", "random", "scan",
+    "set_num_threads", "settings", "special", "stop_gradient", "stream", "switch", "tensor", "tree", "value_and_grad", "vjp", "vmap", "while_loop",
 ]  # fmt: skip
 
 

@@ -128,7 +128,7 @@ class CacheWarning(UserWarning):
 def is_defect(e: Exception) -> bool:
     """Whether an exception tells of a defect of the compiler, not of something that it refuses.
 
-    >>> hg.errors.is_defect(hg.errors.ShapeError("shapes do not fit"))
+    >>> hg.errors.is_defect(hg.errors.ShapeError("shapes [2] and [3] differ"))
     False
     """
     return isinstance(e, (CompileError, RewriteError))

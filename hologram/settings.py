@@ -10,13 +10,25 @@ import contextlib
 import os
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-_CHANGE_CODE = ("disabled_passes", "target", "tf32", "hold_limit", "checked")
+_CHANGE_CODE = ("disabled_passes", "target", "tf32", "hold_limit", "checked", "profile")
 listeners: list[Callable[[], None]] = []  # called when a field has changed that native code follows
+
+
+_OFF, _ON = ("0", "false", "no", "off", ""), ("1", "true", "yes", "on")
+
+
+def _switch(value: Any) -> str:
+    """``on``, ``off`` or ``auto``. Raises ValueError for anything else."""
+    text = str(value).strip().lower()
+    found = "off" if text in _OFF else "on" if text in _ON else text
+    if found not in ("on", "off", "auto"):
+        raise ValueError(f"progress is on, off or auto, not {value!r}")
+    return found
 
 
 @dataclass(slots=True)
@@ -36,36 +48,58 @@ class Settings:
     disabled_passes: tuple[str, ...] = ()  # HOLOGRAM_DISABLE_PASSES, comma-separated names
     target: str = ""  # HOLOGRAM_TARGET: cpu name or features in place of the host's
     explain_misses: bool = False  # HOLOGRAM_EXPLAIN_MISSES: say why a jitted function compiled again
+    op_by_op: bool = True  # HOLOGRAM_OP_BY_OP: small lazy expressions of a new structure run without being compiled
     program_limit: int = 256 * 2**20  # HOLOGRAM_PROGRAM_LIMIT, bytes of the programs of lazy expressions that are kept
     memory_limit: int = 0  # HOLOGRAM_MEMORY_LIMIT, bytes that results may hold; 0: no limit
     hold_limit: int = 2**30  # HOLOGRAM_HOLD_LIMIT, bytes that a program may hold of what it computes once from constants; 0: nothing is held
     verify: bool = False  # HOLOGRAM_VERIFY: the compiler proves what it makes: graphs after each pass, kernels, plans
     tf32: bool = False  # HOLOGRAM_TF32: products of float32 on CUDA may round factors to TF32, except in precision="exact"
     checked: bool = False  # HOLOGRAM_CHECKED: kernels of the CPU check every index, memory starts as NaNs between guard pages; several times slower
+    progress: str = "auto"  # HOLOGRAM_PROGRESS: bars of long loops and compilations: auto, in terminals and notebooks; on, everywhere; off
+    profile: bool = False  # HOLOGRAM_PROFILE: programs for the CPU count the time of each step; set by hg.profile
     code: tuple[Any, ...] = field(init=False, repr=False)  # the fields on which code depends: a part of every key of compiled code
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "disabled_passes":
             value = (value,) if isinstance(value, str) else tuple(value)
+        if name == "progress":
+            value = _switch(value)
         object.__setattr__(self, name, value)
         if name in _CHANGE_CODE:
             object.__setattr__(self, "code", tuple([getattr(self, n, None) for n in _CHANGE_CODE]))
-        if name in _CHANGE_CODE or name in ("native", "memory_limit"):
+        if name in _CHANGE_CODE or name in ("native", "memory_limit", "progress"):
             for listener in listeners:
                 listener()
 
 
-def _parse(name: str, default: Any) -> Any:
-    text = os.environ.get("HOLOGRAM_" + name.upper())
+def variable(field_name: str) -> str:
+    """The environment variable of a field.
+
+    >>> hg.settings.variable("disabled_passes")
+    'HOLOGRAM_DISABLE_PASSES'
+    """
+    return "HOLOGRAM_" + _environment_names.get(field_name, field_name).upper()
+
+
+def from_environment(environment: Mapping[str, str]) -> Settings:
+    """The settings that environment variables ask for. Raises ValueError for text that is no value of its field.
+
+    >>> hg.settings.from_environment({"HOLOGRAM_DEBUG": "3"}).debug
+    3
+    """
+    return Settings(**{n: _parse(n, getattr(_default, n), environment.get(variable(n))) for n in _names})
+
+
+def _parse(name: str, default: Any, text: str | None) -> Any:
     if text is None or (text == "" and name == "cache_dir"):  # "" would be the current folder
         return default
     if isinstance(default, bool):
-        return text.strip().lower() not in ("0", "false", "no", "off", "")
+        return text.strip().lower() not in _OFF
     if isinstance(default, int):
         try:
             return int(text)
         except ValueError:
-            raise ValueError(f"HOLOGRAM_{name.upper()} must be an integer, not {text!r}") from None
+            raise ValueError(f"{variable(name)} must be an integer, not {text!r}") from None
     if isinstance(default, tuple):
         return tuple(t.strip() for t in text.split(",") if t.strip())
     return Path(text) if name == "cache_dir" else text
@@ -74,7 +108,7 @@ def _parse(name: str, default: Any) -> Any:
 _default = Settings()
 _environment_names = {"disabled_passes": "disable_passes"}
 _names = [f.name for f in fields(Settings) if f.init]
-settings = Settings(**{n: _parse(_environment_names.get(n, n), getattr(_default, n)) for n in _names})
+settings = from_environment(os.environ)
 
 
 @contextlib.contextmanager

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import hologram as hg
-from tests.fuzz import executors, judge, meaning
+from tests.fuzz import judge, meaning
 from tests.fuzz.campaign import campaign
+from tests.fuzz.executors import run as running
 from tests.fuzz.generate import Case, generate
 from tests.fuzz.program import Input, Program, Ref, Step, source
 from tests.fuzz.script import script
@@ -47,7 +48,7 @@ def test_scripts_run_by_themselves(tmp_path: Path) -> None:
 
 def _broken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled programs that are wrong in one element."""
-    exact = executors.arrays
+    exact = running.arrays
 
     def wrong(x: Any) -> list[np.ndarray]:
         out = [np.array(a) for a in exact(x)]
@@ -56,7 +57,7 @@ def _broken(monkeypatch: pytest.MonkeyPatch) -> None:
                 a.ravel()[3] += 1
         return out
 
-    monkeypatch.setattr(executors, "arrays", wrong)
+    monkeypatch.setattr(running, "arrays", wrong)
 
 
 def test_a_wrong_element_is_found_and_made_small(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,11 +34,11 @@ def test_misspelt_names_are_errors() -> None:
 
 
 def test_override_restores_what_was_there() -> None:
-    assert Settings().code == ((), "", False, 2**30, False)
+    assert Settings().code == ((), "", False, 2**30, False, False)
     with pytest.raises(KeyError), override(debug=3, disabled_passes=["simplify"], target="+fma"):
-        assert (settings.debug, settings.code) == (3, (("simplify",), "+fma", False, 2**30, False))
+        assert (settings.debug, settings.code) == (3, (("simplify",), "+fma", False, 2**30, False, False))
         raise KeyError
-    assert settings.debug == 0 and settings.code == ((), "", False, 2**30, False)
+    assert settings.debug == 0 and settings.code == ((), "", False, 2**30, False, False)
 
 
 @pytest.mark.parametrize(
@@ -55,6 +55,9 @@ def test_override_restores_what_was_there() -> None:
         ("HOLOGRAM_VERIFY", "0", "verify", False),
         ("HOLOGRAM_MEMORY_LIMIT", "1000", "memory_limit", 1000),
         ("HOLOGRAM_CHECKED", "1", "checked", True),
+        ("HOLOGRAM_PROGRESS", "0", "progress", "off"),
+        ("HOLOGRAM_PROGRESS", "True", "progress", "on"),
+        ("HOLOGRAM_PROGRESS", "auto", "progress", "auto"),
     ],
 )
 def test_environment(variable: str, text: str, name: str, value: Any) -> None:
@@ -67,6 +70,16 @@ def test_environment_that_is_no_number() -> None:
         [sys.executable, "-c", "import hologram.settings"], env={**os.environ, "HOLOGRAM_DEBUG": "loud"}, capture_output=True, text=True
     )
     assert done.returncode != 0 and "HOLOGRAM_DEBUG must be an integer, not 'loud'" in done.stderr
+
+
+def test_progress_is_one_of_three() -> None:
+    for value, kept in ((True, "on"), (False, "off"), ("AUTO", "auto"), ("", "off")):
+        with override(progress=value):
+            assert settings.progress == kept
+    before = settings.progress
+    with pytest.raises(ValueError, match="progress is on, off or auto, not 'loud'"):
+        settings.progress = "loud"
+    assert settings.progress == before
 
 
 def test_every_setting_is_documented() -> None:

@@ -34,12 +34,19 @@ class Block(nn.Module):
         self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def projected(self, x: torch.Tensor) -> torch.Tensor:
+        """Queries, keys and values: (3, batch, heads, length, size of a head)."""
         batch, length, width = x.shape
-        q, k, v = self.qkv(self.before_attention(x)).view(batch, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
-        seen = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-        x = x + self.out(seen.transpose(1, 2).reshape(batch, length, width))
+        return self.qkv(self.before_attention(x)).view(batch, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4)
+
+    def after_attention(self, x: torch.Tensor, seen: torch.Tensor) -> torch.Tensor:
+        """The block's result, of its input and what its heads have seen."""
+        x = x + self.out(seen.transpose(1, 2).reshape(x.shape))
         return x + self.down(nn.functional.gelu(self.up(self.before_mlp(x))))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        q, k, v = self.projected(x)
+        return self.after_attention(x, nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True))
 
 
 def mlp() -> nn.Module:

@@ -7,7 +7,6 @@ best time of reading the weights and the caches once, at the speed at which this
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import time
 from collections.abc import Callable
@@ -16,33 +15,28 @@ from typing import Any
 import torch
 from torch import nn
 
-import hologram as hg
 import hologram_torch
-from benchmarks.torch.compile import compiled
+from benchmarks.torch.compile import Block, compiled
+from benchmarks.torch.options import rounds_and_threads
 
 LAYERS, WIDTH, HEADS, POSITIONS = 8, 512, 8, 2048
 READ_BYTES = 512 << 20  # of the array whose sum tells the memory's speed
 
 
-class CachedBlock(nn.Module):
+class CachedBlock(Block):
     """A transformer block that takes one token, at ``position``, an int64 tensor of one element."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.before_attention, self.before_mlp = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
-        self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
-        self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
+        super().__init__(WIDTH, HEADS)
         shape = 1, HEADS, POSITIONS, WIDTH // HEADS
         self.register_buffer("keys", torch.zeros(shape))
         self.register_buffer("values", torch.zeros(shape))
 
     def forward(self, x: torch.Tensor, position: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        q, k, v = self.qkv(self.before_attention(x)).view(1, 1, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
+        q, k, v = self.projected(x)
         self.keys.index_copy_(2, position, k)
         self.values.index_copy_(2, position, v)
-        seen = nn.functional.scaled_dot_product_attention(q, self.keys, self.values, attn_mask=mask)
-        x = x + self.out(seen.transpose(1, 2).reshape(1, 1, WIDTH))
-        return x + self.down(nn.functional.gelu(self.up(self.before_mlp(x))))
+        return self.after_attention(x, nn.functional.scaled_dot_product_attention(q, self.keys, self.values, attn_mask=mask))
 
 
 class Decoder(nn.Module):
@@ -77,13 +71,7 @@ def copies_of_caches(model: Decoder, x: torch.Tensor, position: torch.Tensor) ->
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=30)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
-    hg.set_num_threads(options.threads)
-    torch.manual_seed(0)
+    options = rounds_and_threads(__doc__, 30)
     model, x = Decoder(), torch.randn(1, 1, WIDTH)
     copies = copies_of_caches(model, x, torch.tensor([0]))
     steps = {name: compiled(model, name) for name in ("eager", "inductor", "hologram")}

@@ -6,7 +6,6 @@ take turns in one process: the best time of each length, their sum, and how many
 
 from __future__ import annotations
 
-import argparse
 import random
 import time
 from typing import Any
@@ -14,36 +13,25 @@ from typing import Any
 import torch
 from torch import nn
 
-import hologram as hg
+from benchmarks.torch.compile import Block
+from benchmarks.torch.options import rounds_and_threads
 from hologram_torch.compile.backend import make_backend
 
 WIDTH, HEADS = 512, 8
 LENGTHS = (1, 2, 7, 16, 64, 130, 200, 276, 512, 921, 1024)
 
 
-class Encoder(nn.Module):
+class Encoder(Block):
     def __init__(self) -> None:
-        super().__init__()
-        self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
-        self.up, self.down = nn.Linear(WIDTH, 4 * WIDTH), nn.Linear(4 * WIDTH, WIDTH)
-        self.before_attention, self.before_mlp = nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        super().__init__(WIDTH, HEADS)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        batch, length, _ = x.shape
-        q, k, v = self.qkv(self.before_attention(x)).view(batch, length, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
-        seen = nn.functional.scaled_dot_product_attention(q, k, v)
-        x = x + self.out(seen.transpose(1, 2).reshape(batch, length, WIDTH))
-        return x + self.down(nn.functional.gelu(self.up(self.before_mlp(x))))
+        q, k, v = self.projected(x)
+        return self.after_attention(x, nn.functional.scaled_dot_product_attention(q, k, v))
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=10)
-    parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
-    hg.set_num_threads(options.threads)
-    torch.manual_seed(0)
+    options = rounds_and_threads(__doc__, 10)
     model, programs = Encoder().eval(), []
     steps: dict[str, Any] = {
         "eager": model,

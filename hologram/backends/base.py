@@ -96,6 +96,10 @@ class BaseExecutable(Runnable):
         """The program at ``stage``, one of :attr:`stages`, or after the pass of that name. Raises ValueError for another."""
         return self.compilation.as_text(stage, self._texts, self.where)
 
+    def kernel_code(self) -> tuple[str, dict[str, str]]:
+        """The language, and the generated code of each kernel by the kernel's text. Kernels that are a part of the graph's function have none."""
+        return "", {}
+
     def reduction(self) -> Reduction:
         return self.compilation.reduction()
 

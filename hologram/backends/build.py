@@ -9,6 +9,6 @@ from hologram.ir.devices import Backend
 from hologram.ir.graph import Graph
 
 
-def build(backend: Backend, graph: Graph, precision: str, placement: str | None = None) -> Any:
-    """The executable of ``graph``. ``placement`` says why it runs there, if Hologram chose."""
-    return backend.load(backend.generate(Compilation(graph, precision, backend.tile, placement)))
+def build(backend: Backend, graph: Graph, precision: str, placement: str | None = None, tiled: bool = False) -> Any:
+    """The executable of ``graph``. ``placement`` says why it runs there, if Hologram chose; ``tiled``: products on devices are to have tiles."""
+    return backend.load(backend.generate(Compilation(graph, precision, backend.tile, placement, tiled)))

@@ -34,26 +34,27 @@ def _collected_later() -> Iterator[None]:
             gc.enable()
 
 
-def compile_graph(graph: Graph, *, precision: str = "standard", device: str = CPU, homes: Sequence[str] = ()) -> Any:
+def compile_graph(graph: Graph, *, precision: str = "standard", device: str = CPU, homes: Sequence[str] = (), tiled: bool = False) -> Any:
     """Canonical reduction, fusion, planning and code generation for ``device``, and for those that the graph itself names. ``auto`` stands for what
     costs least; ``homes`` are the devices on which the arguments then are, by default all the CPU.
 
-    Raises ValueError for an unknown precision, DeviceError and UnsupportedError for what cannot run where it should.
+    Raises ValueError for an unknown precision, DeviceError and UnsupportedError for what cannot run where it should, with ``tiled`` also for
+    products on devices that have no tiles there, because their extents are symbols.
     """
     if precision not in PRECISIONS:
         raise ValueError(f"precision {precision!r}: it is one of {', '.join(PRECISIONS)}")
     with _collected_later():
         if is_placed(graph.nodes()):
             where = by_hand(graph, next((h for h in homes if h != CPU), CPU) if device == AUTO else device)
-            return _split(graph, graph, where, precision, "placed by hand")
-        return _placed(graph, precision, homes) if device == AUTO else build(backend(device), graph, precision)
+            return _split(graph, graph, where, precision, "placed by hand", tiled)
+        return _placed(graph, precision, homes) if device == AUTO else build(backend(device), graph, precision, tiled=tiled)
 
 
-def _split(traced: Graph, graph: Graph, where: Mapping[Node, str], precision: str, why: str) -> Any:
+def _split(traced: Graph, graph: Graph, where: Mapping[Node, str], precision: str, why: str, tiled: bool = False) -> Any:
     from hologram.backends.split import Split  # placed programs alone need it
 
     found = parts(graph, where)
-    return Split(traced, graph, found, [build(backend(p.device), p.graph, precision) for p in found], why)
+    return Split(traced, graph, found, [build(backend(p.device), p.graph, precision, tiled=tiled) for p in found], why)
 
 
 def _placed(graph: Graph, precision: str, homes: Sequence[str]) -> Any:

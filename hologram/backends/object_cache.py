@@ -31,15 +31,15 @@ from hologram.errors import CacheWarning
 from hologram.settings import settings
 from hologram.version import __version__
 
-_SUFFIX = ".hgo"
+SUFFIX = ".hgo"
 _TEMPORARY = ".writing-"
 _ABANDONED_SECONDS = 3600.0  # a temporary file this old was left by a process that died
-_FORMAT = 1
+_FORMAT = 2
 _HEADER = struct.Struct("<8sIIQ16s")  # magic, format, bytes of JSON, bytes of code, checksum
 _MAGIC = b"hologram"
-_OPEN_FLAGS = os.O_RDONLY
+OPEN_FLAGS = os.O_RDONLY
 for _flag in ("O_NOFOLLOW", "O_CLOEXEC", "O_BINARY", "O_NONBLOCK", "O_NOCTTY"):  # not to wait for the other end of a FIFO, before it is refused
-    _OPEN_FLAGS |= getattr(os, _flag, 0)
+    OPEN_FLAGS |= getattr(os, _flag, 0)
 _WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _KEEP_AFTER_EVICTION = 0.9  # of the limit, so that a full cache is not scanned at every store
 
@@ -47,7 +47,7 @@ _KEEP_AFTER_EVICTION = 0.9  # of the limit, so that a full cache is not scanned 
 def key(*parts: str | bytes) -> str:
     """The name of the entry that depends on ``parts``, on Hologram's own code, on LLVM and on the target. The parts' boundaries count."""
     h = hashlib.blake2b(digest_size=20)
-    for part in (_toolchain(), _target(), *parts):
+    for part in (toolchain(), this_target(), *parts):
         raw = part.encode() if isinstance(part, str) else part
         h.update(len(raw).to_bytes(8, "little"))
         h.update(raw)
@@ -76,7 +76,7 @@ def load_entry(key: str, valid: Callable[[bytes, Any], bool] = lambda data, meta
         return None
     path = _path(folder, key)
     try:
-        fd = os.open(path, _OPEN_FLAGS)
+        fd = os.open(path, OPEN_FLAGS)
     except FileNotFoundError:
         return None
     except OSError as e:
@@ -84,13 +84,16 @@ def load_entry(key: str, valid: Callable[[bytes, Any], bool] = lambda data, meta
         return None
     try:
         with os.fdopen(fd, "rb") as file:
-            _check_file(os.fstat(fd))
-            entry = _unpack(key, file.read())
+            check_file(os.fstat(fd))
+            document, data = unpack(key, file.read())
+            entry = data, document["meta"]
+            if document["target"] != this_target():
+                raise Refused(f"its code is for {document['target']}, this is {this_target()}")
             if not valid(*entry):
-                raise _Refused("its metadata does not describe its code")
+                raise Refused("its metadata does not describe its code")
             with contextlib.suppress(OSError):  # a folder that may only be read
                 os.utime(fd if os.utime in os.supports_fd else path)
-    except _Refused as reason:
+    except Refused as reason:
         _refuse(path, str(reason))
         return None
     except OSError as e:
@@ -107,23 +110,24 @@ def refuse(key: str, reason: str) -> None:
 
 
 def fits(value: Any, form: Any) -> bool:
-    """Whether a value of JSON has a form: a type; a list of one form, for any number of such values; a tuple of forms, for as many values in turn; or
-    a dict of forms, for an object that has these keys and may have more."""
+    """Whether a value of JSON has a form: a type, of which ``object`` is any; a list of one form, for any number of such values; a tuple of forms,
+    for as many values in turn; or a dict of forms, for an object that has these keys and may have more."""
     if isinstance(form, list):
         return type(value) is list and all(fits(x, form[0]) for x in value)
     if isinstance(form, tuple):
         return type(value) is list and len(value) == len(form) and all(map(fits, value, form))
     if isinstance(form, dict):
         return type(value) is dict and all(name in value and fits(value[name], f) for name, f in form.items())
-    return type(value) is form
+    return form is object or type(value) is form
 
 
-def store(key: str, data: bytes, meta: dict[str, Any] | None = None) -> None:
-    """Stores object code and metadata (what JSON can hold) under ``key``. Where it cannot, the process does without, with one warning."""
+def store(key: str, data: bytes, meta: dict[str, Any] | None = None, kind: str = "other") -> None:
+    """Stores object code and metadata (what JSON can hold) under ``key``. Where it cannot, the process does without, with one warning. ``kind`` says
+    what it is to people who list the cache."""
     folder = _usable_folder()
     if folder is None:
         return
-    content = _pack(key, data, meta or {})
+    content = _pack(key, data, meta or {}, kind)
     if len(content) > settings.cache_limit:
         return
     try:
@@ -155,7 +159,7 @@ def _user_caches() -> Path:
 
 
 @cache
-def _toolchain() -> str:
+def toolchain() -> str:
     """Versions, and the state of Hologram's own files: an edit of the compiler must not find code that the one before made."""
     import llvmlite
     import llvmlite.binding as llvm
@@ -171,7 +175,7 @@ def _toolchain() -> str:
     return f"hologram {__version__} {h.hexdigest()} llvmlite {llvmlite.__version__} llvm {llvm_version} format {_FORMAT}"
 
 
-def _target() -> str:
+def this_target() -> str:
     """The machine that code is made for. Kept in each entry: a folder may be shared by machines, or copied from one to another."""
     return _described(target.host())
 
@@ -185,38 +189,60 @@ def _described(machine: target.Target) -> str:
 # The format of an entry.
 
 
-class _Refused(Exception):
+class Refused(Exception):
     """Why an entry is not used."""
 
 
-def _pack(key: str, data: bytes, meta: dict[str, Any]) -> bytes:
-    document = json.dumps({"target": _target(), "meta": meta}, separators=(",", ":")).encode()
+class OtherFormat(Refused):
+    """An entry in the format of another version."""
+
+
+def _pack(key: str, data: bytes, meta: dict[str, Any], kind: str) -> bytes:
+    described = {"target": this_target(), "toolchain": toolchain(), "kind": kind, "meta": meta}
+    document = json.dumps(described, separators=(",", ":")).encode()
     return b"".join((_HEADER.pack(_MAGIC, _FORMAT, len(document), len(data), _checksum(key, document, data)), document, data))
 
 
-def _unpack(key: str, content: bytes) -> tuple[bytes, dict[str, Any]]:
-    if len(content) < _HEADER.size:
-        raise _Refused("it is truncated")
-    magic, version, document_bytes, data_bytes, checksum = _HEADER.unpack_from(content)
-    if magic != _MAGIC:
-        raise _Refused("it is not an entry of this cache")
-    if version != _FORMAT:
-        raise _Refused(f"it has format {version}, not {_FORMAT}")
+def unpack(key: str, content: bytes) -> tuple[dict[str, Any], bytes]:
+    """The document of an entry (``target``, ``toolchain``, ``kind``, ``meta``) and its object code. Raises Refused for what is damaged or of another
+    format."""
+    document_bytes, data_bytes, checksum = _header(content)
     split = _HEADER.size + document_bytes
     if len(content) != split + data_bytes:
-        raise _Refused("it is truncated")
+        raise Refused("it is truncated")
     document, data = content[_HEADER.size : split], content[split:]
     if _checksum(key, document, data) != checksum:
-        raise _Refused("its checksum does not fit")
+        raise Refused("its checksum does not fit")
+    return _parsed(document), data
+
+
+def document_of(path: Path) -> dict[str, Any]:
+    """The document of an entry alone, without a look at its code. Raises Refused, and OSError."""
+    with open(os.open(path, OPEN_FLAGS), "rb") as file:
+        document_bytes, *_ = _header(file.read(_HEADER.size))
+        return _parsed(file.read(min(document_bytes, os.fstat(file.fileno()).st_size)))
+
+
+def _header(content: bytes) -> tuple[int, int, bytes]:
+    """Bytes of the document, bytes of the code, checksum."""
+    if len(content) < _HEADER.size:
+        raise Refused("it is truncated")
+    magic, version, document_bytes, data_bytes, checksum = _HEADER.unpack_from(content)
+    if magic != _MAGIC:
+        raise Refused("it is not an entry of this cache")
+    if version != _FORMAT:
+        raise OtherFormat(f"it has format {version}, not {_FORMAT}")
+    return document_bytes, data_bytes, checksum
+
+
+def _parsed(document: bytes) -> dict[str, Any]:
     try:
         described = json.loads(document)
     except (ValueError, RecursionError):
         described = None
-    if not fits(described, {"target": str, "meta": dict}):
-        raise _Refused("its metadata cannot be read")
-    if described["target"] != _target():
-        raise _Refused(f"its code is for {described['target']}, this is {_target()}")
-    return data, described["meta"]
+    if not fits(described, {"target": str, "toolchain": str, "kind": str, "meta": dict}):
+        raise Refused("its metadata cannot be read")
+    return described
 
 
 def _checksum(key: str, document: bytes, data: bytes) -> bytes:
@@ -232,7 +258,7 @@ def _checksum(key: str, document: bytes, data: bytes) -> bytes:
 def _path(folder: Path, key: str) -> Path:
     if not key.isalnum():
         raise ValueError(f"{key!r} is not a key of the disk cache")
-    return folder / (key + _SUFFIX)
+    return folder / (key + SUFFIX)
 
 
 def _write(path: Path, content: bytes) -> None:
@@ -247,14 +273,14 @@ def _write(path: Path, content: bytes) -> None:
         raise
 
 
-def _check_file(s: os.stat_result) -> None:
+def check_file(s: os.stat_result) -> None:
     if not stat.S_ISREG(s.st_mode):
-        raise _Refused("it is not a regular file")
+        raise Refused("it is not a regular file")
     if hasattr(os, "geteuid"):
         if s.st_uid != os.geteuid():
-            raise _Refused("it belongs to another user")
+            raise Refused("it belongs to another user")
         if s.st_mode & _WRITABLE_BY_OTHERS:
-            raise _Refused(f"others may write to it (mode {stat.S_IMODE(s.st_mode):o})")
+            raise Refused(f"others may write to it (mode {stat.S_IMODE(s.st_mode):o})")
 
 
 def _refuse(path: Path, reason: str) -> None:
@@ -267,7 +293,9 @@ def _refuse(path: Path, reason: str) -> None:
 # The limit.
 
 
-class _Entry(NamedTuple):
+class Entry(NamedTuple):
+    """A file of the cache: when it was last used, in seconds of the epoch."""
+
     used: float
     nbytes: int
     path: str
@@ -278,13 +306,13 @@ _bytes_known: dict[Path, int] = {}  # an estimate by folder: scanned once, then 
 
 def _make_room(folder: Path, added: int) -> None:
     known = _bytes_known.get(folder)
-    total = _size(_entries(folder)) if known is None else known + added
+    total = _size(entries(folder)) if known is None else known + added
     if total > settings.cache_limit:
-        total = _evict(sorted(_entries(folder)))
+        total = _evict(sorted(entries(folder)))
     _bytes_known[folder] = total
 
 
-def _evict(oldest_first: list[_Entry]) -> int:
+def _evict(oldest_first: list[Entry]) -> int:
     total = _size(oldest_first)
     for entry in oldest_first:
         if total <= settings.cache_limit * _KEEP_AFTER_EVICTION:
@@ -295,20 +323,25 @@ def _evict(oldest_first: list[_Entry]) -> int:
     return total
 
 
-def _size(entries: Iterable[_Entry]) -> int:
+def _size(entries: Iterable[Entry]) -> int:
     return sum(e.nbytes for e in entries)
 
 
-def _entries(folder: Path) -> list[_Entry]:
+def is_abandoned(name: str, written: float) -> bool:
+    """Whether a file, by its name and the time when it was last written, was left by a process that died while it wrote an entry."""
+    return name.startswith(_TEMPORARY) and written < time.time() - _ABANDONED_SECONDS
+
+
+def entries(folder: Path) -> list[Entry]:
     """All entries; what a dead process left half-written is deleted on the way."""
     out = []
     with os.scandir(folder) as files:
         for file in files:
             with contextlib.suppress(OSError):  # gone meanwhile
                 s = file.stat(follow_symlinks=False)
-                if file.name.endswith(_SUFFIX):
-                    out.append(_Entry(s.st_mtime, s.st_size, file.path))
-                elif file.name.startswith(_TEMPORARY) and s.st_mtime < time.time() - _ABANDONED_SECONDS:
+                if file.name.endswith(SUFFIX):
+                    out.append(Entry(s.st_mtime, s.st_size, file.path))
+                elif is_abandoned(file.name, s.st_mtime):
                     os.unlink(file.path)
     return out
 
@@ -329,7 +362,7 @@ def _usable_folder() -> Path | None:
         return None
     verdict = _verdicts.get(path)
     if verdict is None or verdict[0] != _state(path):
-        reason = _make(path) or _distrust(path)
+        reason = _make(path) or distrust(path)
         verdict = _verdicts[path] = (_state(path), reason)
     if verdict[1]:
         _warn_once(f"the disk cache {path} is not used: {verdict[1]}; every process compiles anew")
@@ -361,7 +394,7 @@ def _make(path: Path) -> str:
     return ""
 
 
-def _distrust(path: Path) -> str:
+def distrust(path: Path) -> str:
     """Why somebody else could put files into the folder, or nothing."""
     try:
         s = os.lstat(path)

@@ -37,7 +37,7 @@ def rates(name: str) -> Rates:
     found = known(name)
     if found is None:
         found = _measured(_device(name))
-        disk.store(_key(name), b"", asdict(found))
+        disk.store(_key(name), b"", asdict(found), kind="rates")
     return found
 
 
@@ -91,6 +91,11 @@ def _time(run: Callable[[], Any]) -> float:
         run()
         best = min(best, time.perf_counter_ns() - start)
     return best
+
+
+def stream_seconds(elements: int) -> float:
+    """Seconds of a program for the CPU that reads ``elements`` of float32 and writes as many, in order."""
+    return _time(_runner(None, _increment(elements))) / 1e9
 
 
 def _runner(device: Device | None, graph: Graph) -> Callable[[], Any]:

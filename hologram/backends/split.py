@@ -38,6 +38,11 @@ class Split(Runnable):
         self.constants = [n.attrs[0] for n in graph.nodes() if n.op.name == "leaf"]
         self.placement: str | None = self._described(why)
 
+    @property
+    def executables(self) -> list[Any]:
+        """Those of the parts, in order."""
+        return list(self._executables)
+
     def _described(self, why: str) -> str:
         """Which part is where, and what goes from one to the other."""
         made = {n: i for i, p in enumerate(self._parts) for n in p.outputs}

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from hologram.errors import ArgumentError, IndexOutOfRange, ShapeError
-from hologram.ir.symbolic import is_static
+from hologram.ir.symbolic import floordiv, is_static
 from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.checks import as_function, integer
+from hologram.trace.decisions import decided
+from hologram.trace.recorder import plain
+from hologram.trace.symbolic_extent import extent
 from hologram.trace.tensor import Tensor, namespace
 
 
@@ -30,12 +33,9 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     if not arrays:
         raise located(ArgumentError("associative_scan takes at least one array"))
     axes = [_axis(x, axis) for x in arrays]
-    for x, a in zip(arrays, axes, strict=True):
-        if not is_static(x.shape[a]):
-            raise located(ShapeError(f"associative_scan: axis {a} of {list(x.shape)} has a symbolic extent: leave the axis out of jit's dynamic"))
-    extents = {x.shape[a] for x, a in zip(arrays, axes, strict=True)}
+    extents = dict.fromkeys(plain(x.shape[a]) for x, a in zip(arrays, axes, strict=True))
     if len(extents) > 1:
-        raise located(ShapeError(f"associative_scan: extents {sorted(extents)} along the axis differ"))
+        raise located(ShapeError(f"associative_scan: extents {list(extents)} along the axis differ"))
 
     def combine(a: list[Tensor], b: list[Tensor]) -> list[Tensor]:
         out, structure = tree.flatten(fn(tree.unflatten(treedef, a), tree.unflatten(treedef, b)))
@@ -43,25 +43,20 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
             raise located(ArgumentError(f"associative_scan: fn returned {structure} for {treedef}"))
         return out
 
-    def cut(xs: list[Tensor], start: int, stop: int | None, step: int = 1) -> list[Tensor]:
+    def cut(xs: list[Tensor], start: int, stop: Any, step: int = 1) -> list[Tensor]:
         return [x[(slice(None),) * a + (slice(start, stop, step),)] for x, a in zip(xs, axes, strict=True)]
 
     def woven(even: list[Tensor], odd: list[Tensor]) -> list[Tensor]:
         return [_interleave(hnp, x, y, a) for x, y, a in zip(even, odd, axes, strict=True)]
 
     def run(xs: list[Tensor]) -> list[Tensor]:
-        n = xs[0].shape[axes[0]]
-        if n < 2:
+        n = plain(xs[0].shape[axes[0]])
+        if not decided(n - 2):
             return xs
-        pairs = run(combine(cut(xs, 0, n - 1, 2), cut(xs, 1, None, 2)))
-        if n == 2:
-            rest: list[Tensor] = []
-        elif n % 2 == 0:
-            rest = combine(cut(pairs, 0, n // 2 - 1), cut(xs, 2, None, 2))
-        else:
-            rest = combine(pairs, cut(xs, 2, None, 2))
+        pairs = run(combine(cut(xs, 0, extent(n - 1), 2), cut(xs, 1, None, 2)))
         even = cut(xs, 0, 1)
-        if rest:
+        if n != 2:
+            rest = combine(cut(pairs, 0, extent(floordiv(n - 1, 2))), cut(xs, 2, None, 2))
             even = [hnp.concat([x, y], axis=a) for x, y, a in zip(even, rest, axes, strict=True)]
         return woven(even, pairs)
 
@@ -78,8 +73,12 @@ def _axis(x: Tensor, axis: int) -> int:
 
 def _interleave(hnp: Any, even: Tensor, odd: Tensor, axis: int) -> Tensor:
     """``even[0], odd[0], even[1], …`` along ``axis``; ``even`` is as long as ``odd`` or longer by one."""
-    n, m = even.shape[axis], odd.shape[axis]
+    n, m = plain(even.shape[axis]), plain(odd.shape[axis])
     head = (slice(None),) * axis
+    if not is_static(n - m):  # by a place too many, of which nothing is read where there is none
+        filled = hnp.concat([odd, even[(*head, slice(0, 1))]], axis=axis)[(*head, slice(0, extent(n)))]
+        paired = hnp.reshape(hnp.stack([even, filled], axis=axis + 1), (*even.shape[:axis], extent(2 * n), *even.shape[axis + 1 :]))
+        return paired[(*head, slice(0, extent(n + m)))]
     paired = hnp.stack([even[(*head, slice(0, m))], odd], axis=axis + 1)
     paired = hnp.reshape(paired, (*even.shape[:axis], 2 * m, *even.shape[axis + 1 :]))
     return paired if n == m else hnp.concat([paired, even[(*head, slice(m, None))]], axis=axis)

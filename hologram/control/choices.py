@@ -30,7 +30,7 @@ from hologram.transform.stacking import stacked
 
 def _while_jvp(tangents: Tangents, out: Node, *rest: Any) -> tuple[Node | None, ...] | None:
     """The loop with the tangents of its carries beside them."""
-    *inputs, cond, body, consts = rest
+    label, (*inputs, cond, body, consts) = ops.of_derivative(ops.label_of(rest)), ops.unlabelled(rest)
     flags = [t is not None for t in tangents]
     while True:
         made = Recorded("while_loop", ())
@@ -59,7 +59,7 @@ def _while_jvp(tangents: Tangents, out: Node, *rest: Any) -> tuple[Node | None, 
         test.nodes = replayed(cond.graph, [*test.arguments[:consts], *test.arguments[count : count + len(outs)]])
     fixed = [*inputs[:consts], *[t for t in tangents[:consts] if t is not None], *[tangents[i] for i in kept]]
     starts = [zeros_like(inputs[i]) if tangents[i] is None else tangents[i] for i in carried]
-    node = emitted(ops.while_, fixed, [*inputs[consts:], *starts], [test, made], lambda bodies, n: (*bodies, n))  # type: ignore[list-item]
+    node = emitted(ops.while_, fixed, [*inputs[consts:], *starts], [test, made], lambda bodies, n: (*bodies, n, *label))  # type: ignore[list-item]
     for k, i in enumerate(carried):
         results[i - consts] = result(node, len(outs) + k, inputs[i])
     return tuple(results)
@@ -72,7 +72,7 @@ def _while_transpose(*_: Any) -> Any:
 
 def _while_batch(size: Int, batched: Sequence[bool], *rest: Any) -> Node:
     """The loop runs until no example goes on; those that are done keep their values."""
-    *inputs, cond, body, consts = rest
+    label, (*inputs, cond, body, consts) = ops.label_of(rest), ops.unlabelled(rest)
     flags = list(batched)
     while True:
         out = depends(body.graph, flags)
@@ -87,7 +87,7 @@ def _while_batch(size: Int, batched: Sequence[bool], *rest: Any) -> Node:
     if many:
         with test.trace:
             test.nodes = [apply(TABLE["reduce_any"], test.nodes[0], attrs=((0,),))]
-    return emitted(ops.while_, inputs[:consts], starts, [test, step], lambda bodies, n: (*bodies, n))
+    return emitted(ops.while_, inputs[:consts], starts, [test, step], lambda bodies, n: (*bodies, n, *label))
 
 
 def _unless_done(cond: Graph, body: Graph, consts: int) -> Graph:

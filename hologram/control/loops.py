@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 import hologram.primitives.control as ops
 from hologram import dtypes
+from hologram.control.progress import Label, counted, inner_loops_unlabelled, loop_label
 from hologram.control.tracing import Operands, Traced, Type, as_node, close_bodies, emit, same_structure, settle
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
@@ -26,7 +28,14 @@ _INTEGERS = (int, np.integer, Expr)
 
 
 def scan(
-    f: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, unroll: int | bool = 1
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int | bool = 1,
+    *,
+    progress: Label = None,
 ) -> tuple[Any, Any]:
     """Loop over slices: ``carry, y = f(carry, x)`` for every ``x`` along the first axis of ``xs``; gives the last carry and the stacked ys.
 
@@ -34,6 +43,8 @@ def scan(
     - ``xs``: a pytree whose leaves share the extent of their first axis, or None; then ``length`` says how many steps there are.
     - ``reverse``: steps run from the last element to the first; ys stay in the places of their xs.
     - ``unroll`` is accepted and ignored: the compiler decides.
+    - ``progress``: a label, or True for the name of ``f``: a bar shows the steps that are done, the rate and the time that is left
+      (docs/notebooks.md).
 
     Raises ShapeError, DTypeError or TreeError where the carry does not come back as it went in, and ArgumentError for lengths that differ.
 
@@ -41,9 +52,9 @@ def scan(
     (Tensor(6, dtype=int64), Tensor([0, 2, 9], dtype=int64))
     """
     carry, sequence = Operands(init, "scan", "init"), Operands(xs, "scan", "xs")
-    steps = _length(sequence, length)
+    steps, label = _length(sequence, length), loop_label(progress, f, "scan")
     if jit_is_disabled():
-        return _scan_in_python(f, init, xs, steps, reverse)  # type: ignore[arg-type]  # no trace, no symbols
+        return _scan_in_python(f, init, xs, steps, reverse, label)  # type: ignore[arg-type]  # no trace, no symbols
     elements = [Type(t.shape[1:], t.dtype, t.weak) for t in sequence.types]
     count = len(carry.nodes)
 
@@ -64,24 +75,27 @@ def scan(
         return init, tree.unflatten(y_tree, [])
     outer, (body,) = close_bodies([traced])
     starts = [node_as(x, t.dtype) for x, t in zip(carry.nodes, types, strict=True)]
-    attrs = (body, len(outer), count, steps, bool(reverse))
+    attrs = (body, len(outer), count, steps, bool(reverse), *label)
     out = emit(ops.scan, [*outer, *starts, *sequence.nodes], attrs, [*types, *ys])
     return tree.unflatten(carry.treedef, out[:count]), tree.unflatten(y_tree, out[count:])
 
 
-def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any, *, progress: Label = None) -> Any:
     """Loop with a condition: ``value = body_fun(value)`` as long as ``cond_fun(value)`` holds; gives the last value.
 
     ``value`` is a pytree that keeps its structure, shapes and types; ``cond_fun`` gives a scalar bool. Forward-mode derivatives go through it,
-    reverse-mode ones raise DifferentiationError. Raises ShapeError, DTypeError or TreeError where one of these does not hold.
+    reverse-mode ones raise DifferentiationError. ``progress``: see :func:`scan`; how many steps are left is known where the condition compares a
+    counter with a number that no step changes. Raises ShapeError, DTypeError or TreeError where one of these does not hold.
 
     >>> hg.while_loop(lambda x: x < 100, lambda x: x * 2, 3)
     Tensor(192, dtype=int64)
     """
-    carry = Operands(init_val, "while_loop", "init_val")
+    carry, label = Operands(init_val, "while_loop", "init_val"), loop_label(progress, body_fun, "while_loop")
     if jit_is_disabled():
         value = tree.unflatten(carry.treedef, [wrap(x, t.weak) for x, t in zip(carry.nodes, carry.types, strict=True)])
-        while cond_fun(value):
+        for _ in counted(itertools.repeat(None), label):
+            if not cond_fun(value):
+                break
             value = body_fun(value)
         return value
 
@@ -101,20 +115,23 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         raise located(DTypeError(f"while_loop: the condition is a scalar bool, not {test.types[0]}"))
     outer, bodies = close_bodies([test, body])
     starts = [node_as(x, t.dtype) for x, t in zip(carry.nodes, types, strict=True)]
-    return tree.unflatten(carry.treedef, emit(ops.while_, [*outer, *starts], (*bodies, len(outer)), types))
+    return tree.unflatten(carry.treedef, emit(ops.while_, [*outer, *starts], (*bodies, len(outer), *label), types))
 
 
-def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None) -> Any:
+def fori_loop(
+    lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool | None = None, progress: Label = None
+) -> Any:
     """Counted loop: ``value = body_fun(i, value)`` for i from ``lower`` up to, not including, ``upper``; gives the last value.
 
     With integers of Python or NumPy as bounds the loop is a scan, and reverse-mode derivatives go through it; with Tensors it is a while loop.
-    ``unroll`` is accepted and ignored. Raises as :func:`scan` does.
+    ``unroll`` is accepted and ignored; ``progress``: see :func:`scan`. Raises as :func:`scan` does.
 
     >>> hg.fori_loop(0, 5, lambda i, total: total + i, 0)
     Tensor(10, dtype=int64)
     """
     as_function(body_fun, "fori_loop")
-    hnp = namespace()
+    hnp, label = namespace(), loop_label(progress, body_fun, "fori_loop")
+    shown = label[0] if label else False
     if isinstance(lower, _INTEGERS) and isinstance(upper, _INTEGERS):
         count: Int = _steps(lower, upper)
 
@@ -122,10 +139,10 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_
             i, value = carry
             return (i + 1, body_fun(i, value)), None
 
-        return scan(step, (hnp.asarray(lower, dtype=_counter(lower, upper).np), init_val), None, count)[0][1]  # type: ignore[arg-type]
+        return scan(step, (hnp.asarray(lower, dtype=_counter(lower, upper).np), init_val), None, count, progress=shown)[0][1]  # type: ignore[arg-type]
     kind = _counter(lower, upper).np
     start = (hnp.asarray(lower, dtype=kind), hnp.asarray(upper, dtype=kind), init_val)
-    return while_loop(lambda c: c[0] < c[1], lambda c: (c[0] + 1, c[1], body_fun(c[0], c[2])), start)[2]
+    return while_loop(lambda c: c[0] < c[1], lambda c: (c[0] + 1, c[1], body_fun(c[0], c[2])), start, progress=shown)[2]
 
 
 def _steps(lower: Any, upper: Any) -> Int:
@@ -173,7 +190,7 @@ def _trace_to_fixpoint(
     """The body, traced until weak carries have the types that come back; and the carries' types."""
     types = list(carry.types)
     while True:  # a type that changes becomes wider or strong, so this ends
-        traced = Traced(what, f, [*types, *extra], pack)
+        traced = Traced(what, inner_loops_unlabelled(f), [*types, *extra], pack)
         check(traced.result)
         wanted = settle(what, traced, types, carry.paths, "the body")
         if wanted is None:
@@ -182,12 +199,12 @@ def _trace_to_fixpoint(
         types = wanted
 
 
-def _scan_in_python(f: Callable[..., Any], init: Any, xs: Any, steps: int, reverse: bool) -> tuple[Any, Any]:
+def _scan_in_python(f: Callable[..., Any], init: Any, xs: Any, steps: int, reverse: bool, label: tuple[str, ...]) -> tuple[Any, Any]:
     """The meaning, step by step, for a block under ``disable_jit``."""
     hnp = namespace()
     carry = tree.map(lambda x: hnp.asarray(x) if type(x) in SCALARS else x, init)
     ys: list[Any] = []
-    for i in range(steps)[::-1] if reverse else range(steps):
+    for i in counted(range(steps)[::-1] if reverse else range(steps), label):
         carry, y = f(carry, tree.map(lambda x, i=i: x[i], xs))
         ys.append(y)
     if not ys:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hologram.control.loops import scan
+from hologram.control.progress import Label, loop_label
 from hologram.errors import ArgumentError, ShapeError
 from hologram.support.user_lines import located
 from hologram.trace import tree
@@ -14,11 +15,12 @@ from hologram.trace.tensor import Tensor, namespace
 from hologram.transform.stacking import vmap
 
 
-def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> Any:
+def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None, progress: Label = None) -> Any:
     """``f`` of every element along the first axis of ``xs``, stacked: a loop, which takes less memory than :func:`vmap`.
 
     - ``xs``: a pytree whose leaves share the extent of their first axis. The result is the pytree that ``f`` gives, with that axis in front.
     - ``batch_size``: so many elements are computed at once, by :func:`vmap`; those left over at the end, too.
+    - ``progress``: see :func:`scan`; a step is an element, or a batch.
 
     Raises ArgumentError for a batch of fewer than one element, and as :func:`scan`.
 
@@ -28,8 +30,10 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     Tensor([1, 4, 9], dtype=int64)
     """
     as_function(f, "map")
+    label = loop_label(progress, f, "map")
+    shown = label[0] if label else False
     if batch_size is None:
-        return scan(lambda _, x: (None, f(x)), None, xs)[1]
+        return scan(lambda _, x: (None, f(x)), None, xs, progress=shown)[1]
     size = integer(batch_size, "map", "batch_size")
     if size < 1:
         raise located(ArgumentError(f"map: a batch of {size} elements"))
@@ -39,7 +43,7 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     parts = []
     if whole or not n:
         batches = tree.map(lambda x: x[:whole].reshape((n // size, size, *x.shape[1:])), arrays)
-        parts.append(tree.map(_unbatched, scan(lambda _, x: (None, vmap(f)(x)), None, batches)[1]))
+        parts.append(tree.map(_unbatched, scan(lambda _, x: (None, vmap(f)(x)), None, batches, progress=shown)[1]))
     if whole < n:
         parts.append(vmap(f)(tree.map(lambda x: x[whole:], arrays)))
     return parts[0] if len(parts) == 1 else tree.map(lambda *x: namespace().concat(x), *parts)

@@ -113,21 +113,21 @@ def _guarded(node: Node, inputs: tuple[Node, ...], holds: Node) -> Node:
 
 
 def _guarded_scan(node: Node, inputs: Sequence[Node], holds: Node) -> Node:
-    body, consts, carries, length, reverse = node.attrs
+    body, consts, carries, *rest = node.attrs
     made = Recorded("scan", [holds, *body.graph.inputs])
     with made.trace:
         made.nodes = predicated(body.graph, made.arguments[1:], made.arguments[0], {k: consts + k for k in range(carries)})
-    return emitted(ops.scan, [holds, *inputs[:consts]], inputs[consts:], [made], lambda bodies, n: (bodies[0], n, carries, length, reverse))
+    return emitted(ops.scan, [holds, *inputs[:consts]], inputs[consts:], [made], lambda bodies, n: (bodies[0], n, carries, *rest))
 
 
 def _guarded_while(node: Node, inputs: Sequence[Node], holds: Node) -> Node:
-    cond, body, consts = node.attrs
+    cond, body, consts, *rest = node.attrs
     test, step = (Recorded("while_loop", [holds, *body.graph.inputs]) for _ in range(2))
     with test.trace:
         test.nodes = [apply(TABLE["and"], test.arguments[0], *replayed(cond.graph, test.arguments[1:]))]
     with step.trace:
         step.nodes = replayed(body.graph, step.arguments[1:])
-    return emitted(ops.while_, [holds, *inputs[:consts]], inputs[consts:], [test, step], lambda bodies, n: (*bodies, n))
+    return emitted(ops.while_, [holds, *inputs[:consts]], inputs[consts:], [test, step], lambda bodies, n: (*bodies, n, *rest))
 
 
 def _guarded_switch(node: Node, inputs: Sequence[Node], holds: Node) -> Node:

@@ -33,10 +33,11 @@ Tangents = Sequence[Node | None]
 class _Parts:
     """A scan's inputs and attributes by name."""
 
-    __slots__ = ("body", "consts", "carries", "length", "reverse", "inputs")
+    __slots__ = ("body", "consts", "carries", "length", "reverse", "inputs", "label")
 
     def __init__(self, rest: Sequence[Any]) -> None:
-        *inputs, body, self.consts, self.carries, self.length, self.reverse = rest
+        *inputs, body, self.consts, self.carries, self.length, self.reverse = ops.unlabelled(rest)
+        self.label = ops.label_of(rest)
         self.inputs: list[Node] = inputs
         self.body = body.graph
 
@@ -49,8 +50,9 @@ class _Parts:
         a, b = self.consts, self.consts + self.carries
         return list(values[:a]), list(values[a:b]), list(values[b:])
 
-    def attrs(self, carries: int, reverse: bool | None = None) -> Any:
-        return lambda bodies, consts: (bodies[0], consts, carries, self.length, self.reverse if reverse is None else reverse)
+    def attrs(self, carries: int, reverse: bool | None = None, label: tuple[str, ...] | None = None) -> Any:
+        rest = self.length, self.reverse if reverse is None else reverse, *(self.label if label is None else label)
+        return lambda bodies, consts: (bodies[0], consts, carries, *rest)
 
 
 class _Stack:
@@ -117,7 +119,7 @@ def _scan_jvp(tangents: Tangents, out: Node, *rest: Any) -> tuple[Node | None, .
         [*residuals.fixed, *[given[x] for x in fixed if given[x] is not None]],  # type: ignore[list-item]
         [*starts, *residuals.xs, *[given[x] for x in xs if given[x] is not None]],  # type: ignore[list-item]
         [recorded],
-        parts.attrs(len(carried)),
+        parts.attrs(len(carried), label=ops.of_derivative(parts.label)),
     )
     results: list[Node | None] = [None] * len(made.pushed)
     for i, k in enumerate(there):

@@ -18,6 +18,7 @@ from hologram.ir.op import Op, transforms
 from hologram.ir.symbolic import Int
 from hologram.trace.operators import node_of, wrap
 from hologram.trace.recorder import record
+from hologram.trace.symbolic_extent import extent
 from hologram.transform.nodes import padded
 
 Results = tuple[Node | None, ...]
@@ -51,7 +52,7 @@ def _irfft_transpose(cotangent: Results, linear: Sequence[bool], x: Node, axes: 
     assert c is not None
     half = wrap(result(record(rows.rfft, (c,), (axes, OPPOSITE[norm])), 0, x))
     places = hnp.arange(x.shape[axes[-1]])
-    twice = hnp.where((places == 0) | (2 * places == n), 1.0, 2.0).astype(c.dtype.np)
+    twice = hnp.where((places == 0) | (2 * places == extent(n)), 1.0, 2.0).astype(c.dtype.np)
     twice = twice.reshape((-1,) + (1,) * (len(x.shape) - 1 - axes[-1]))
     return (node_of(hnp.conj(half * twice)),)
 

@@ -17,14 +17,15 @@ from hologram.control.tracing import Type, emit
 from hologram.errors import DTypeError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.op import Op
-from hologram.ir.symbolic import Int
+from hologram.ir.symbolic import Expr, Int, floordiv
 from hologram.numpy.arguments import array, axis_of
 from hologram.numpy.complexes import conjugated
 from hologram.primitives.movement import pad
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice, integer, items
+from hologram.trace.decisions import decided
 from hologram.trace.operators import node_of, wrap
-from hologram.trace.recorder import cast_node, constant, record
+from hologram.trace.recorder import cast_node, constant, plain, record
 from hologram.trace.tensor import Tensor
 from hologram.transform.nodes import along
 
@@ -64,7 +65,7 @@ def _axes(x: Node, s: Any, axes: Any, what: str) -> tuple[tuple[int, ...], list[
     chosen = tuple(axis_of(a, ndim, what) for a in items(axes, what, "axes"))
     if not chosen or len(set(chosen)) != len(chosen):
         raise located(ShapeError(f"{what}: axes {list(chosen)} of shape {list(x.shape)}: at least one, and none twice"))
-    sizes: list[Int | None] = [None] * len(chosen) if asked is None else [None if n is None else elements(n, what) for n in asked]
+    sizes: list[Int | None] = [None] * len(chosen) if asked is None else [None if n is None else _elements(n, what) for n in asked]
     if len(sizes) != len(chosen):
         raise located(ShapeError(f"{what}: {len(sizes)} sizes for {len(chosen)} axes"))
     return chosen, sizes
@@ -78,14 +79,17 @@ def elements(n: Any, what: str) -> int:
     return found
 
 
+def _elements(n: Any, what: str) -> Int:
+    """The same, of symbolic ones too."""
+    return plain(n) if isinstance(n, Expr) and decided(n - 1) else elements(n, what)
+
+
 def _resized(x: Node, axis: int, n: Int | None) -> Node:
     """``x`` with ``n`` elements along ``axis``."""
     have = x.shape[axis]
     if n is None or n == have:
         return x
-    if not isinstance(have, int) or not isinstance(n, int):
-        raise located(ShapeError(f"fft: an axis of symbolic extent {have} keeps it: give no n or s for it"))
-    if n < have:
+    if not decided(n - have):
         return along(x, axis, 0, n)
     high = tuple(n - have if i == axis else 0 for i in range(len(x.shape)))
     return record(pad, (x, constant(0, x.dtype)), ((0,) * len(x.shape), high))
@@ -123,11 +127,9 @@ def _from_real(what: str, x: Any, s: Any, axes: Any, norm: str) -> Tensor:
 def _to_real(what: str, node: Node, s: Any, axes: Any, norm: str) -> Tensor:
     chosen, sizes = _axes(node, s, axes, what)
     last = sizes[-1] if sizes[-1] is not None else 2 * (node.shape[chosen[-1]] - 1)
-    if not isinstance(last, int):
-        raise located(ShapeError(f"{what}: the number of elements, {last}, is symbolic: leave the axis out of dynamic"))
-    if last < 1:
+    if not decided(last - 1):
         raise located(ShapeError(f"{what}: no transform of {last} elements"))
-    half = last // 2 + 1
+    half = floordiv(last, 2) + 1
     for axis, n in zip(chosen, [*sizes[:-1], half], strict=True):
         node = _resized(node, axis, n)
     return _run(rows.irfft, node, chosen, last, norm)

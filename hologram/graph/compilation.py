@@ -25,10 +25,10 @@ Texts = Mapping[str, Callable[[], str]]
 
 class Compilation:
     """``traced`` for a target that tiles products as ``tile`` says (None: it does not). ``precision`` is what the user asked for, ``guarantee`` what
-    rewrites keep; ``placement`` says why it runs where it does, if Hologram chose."""
+    rewrites keep; ``placement`` says why it runs where it does, if Hologram chose. ``tiled``: products of devices have tiles, or are refused."""
 
-    def __init__(self, traced: Graph, precision: str, tile: TileConfig | None, placement: str | None = None) -> None:
-        self.traced, self.precision, self.tile, self.placement = traced, precision, tile, placement
+    def __init__(self, traced: Graph, precision: str, tile: TileConfig | None, placement: str | None = None, tiled: bool = False) -> None:
+        self.traced, self.precision, self.tile, self.placement, self.tiled = traced, precision, tile, placement, tiled
         self.guarantee = guarantee(precision)
         if settings.disabled_passes:
             check_disabled()
@@ -36,6 +36,11 @@ class Compilation:
 
     def context(self) -> Context:
         return Context(self.guarantee, self.tile, self.hold)
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether the plan is there already, so that what it says costs nothing."""
+        return {"_reduced", "execution_plan"} <= self.__dict__.keys()
 
     @property
     def canonical(self) -> Graph:

@@ -6,8 +6,7 @@ arena offset of each intermediate, since its size is known only then.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 from hologram.errors import ShapeError
 from hologram.graph.lower.control_step import Allocation, ControlStep
@@ -15,13 +14,12 @@ from hologram.graph.lower.host_step import HostStep
 from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.steps import Step, host_steps_of, kernels_of
 from hologram.graph.memory import arena
+from hologram.graph.memory.call_sizes import CallSizes, Cost, allocated
 from hologram.graph.memory.symbolic_arena import SymbolicAllocation, SymbolicLifetime
-from hologram.graph.memory.verify import verify_allocation
 from hologram.graph.ownership import Copy, Ownership
 from hologram.ir.node import Node
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Int, atoms, evaluator, is_static, split_linear, substitute, var
-from hologram.settings import settings
 from hologram.support.cached_property import cached_property
 
 UNKNOWN_NS = 100_000.0  # what a kernel whose extent is a symbol is taken to cost
@@ -78,12 +76,11 @@ class ExecutionPlan:
         """The same where each result has the memory of an argument that may give it up: without the copies that this saves."""
         return self._cost(donated=True)
 
-    def cost_at(self, values: Mapping[str, int]) -> float:
-        """The same for values of the symbols."""
-        return sum(_kernel_cost(s, values) if isinstance(s, Lowered) else s.cost for s in self.steps if not self._is_left_out(s, donated=False))
-
     def _cost(self, donated: bool) -> float:
-        return sum(_kernel_cost(s) if isinstance(s, Lowered) else s.cost for s in self.steps if not self._is_left_out(s, donated))
+        return sum(map(_step_cost, self._steps_to_run(donated)))
+
+    def _steps_to_run(self, donated: bool) -> list[Step]:
+        return [s for s in self.steps if not self._is_left_out(s, donated)]
 
     def _is_left_out(self, step: Step, donated: bool) -> bool:
         """Whether a step is a copy that is not made."""
@@ -129,36 +126,47 @@ class ExecutionPlan:
         return source in self.inputs and self.inputs.index(source) in self._owned.donors(self.buffer(result))
 
     @cached_property
-    def sizes(self) -> Callable[..., tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]]:
-        """The shapes of computed results and the bytes of intermediates, as a function of the symbols' values in order."""
-        found: Callable[..., Any] = evaluator((tuple([self.result_shape(n) for n in self.computed]), tuple(self.temporary_bytes())), self.symbols)
-        return found
+    def sizes(self) -> CallSizes:
+        """What a call must know that depends on the values of the symbols."""
+        return CallSizes(
+            self.symbols,
+            [self.result_shape(n) for n in self.computed],
+            self._sized_lifetimes(),
+            Cost(self.fixed_cost, evaluator(self.work, self.symbols)),
+        )
 
-    def temporary_bytes(self) -> list[Int]:
-        """The bytes of each intermediate."""
-        return [n.nbytes if isinstance(n, ControlStep) else n.size * n.dtype.itemsize for n, *_ in self.temporaries]
+    def _sized_lifetimes(self) -> list[SymbolicLifetime]:
+        number = {n: i for i, (n, *_) in enumerate(self.temporaries)}
+        return [
+            SymbolicLifetime(_nbytes(n), first, last, tuple([number[s] for s in sources if s in number]))
+            for n, first, last, sources in self.temporaries
+        ]
+
+    @property
+    def fixed_cost(self) -> float:
+        """Rough nanoseconds of what takes as long for all sizes."""
+        return float(sum(_step_cost(s) for s in self._steps_to_run(donated=False) if not _has_work(s)))
+
+    @property
+    def work(self) -> Int:
+        """Rough picoseconds of the rest."""
+        total: Int = 0
+        for s in self._steps_to_run(donated=False):
+            if _has_work(s):
+                total = total + s.kernel.work  # type: ignore[union-attr]  # a kernel
+        return total
 
     def allocate(self, values: Mapping[str, int]) -> arena.ArenaAllocation:
         """Addresses of the intermediates, for given values of the symbols."""
-        return self.allocate_bytes(self.sizes(*[values[s] for s in self.symbols])[1])
-
-    def allocate_bytes(self, sizes: Sequence[int]) -> arena.ArenaAllocation:
-        """Addresses of intermediates that have these bytes."""
-        number = {n: i for i, (n, *_) in enumerate(self.temporaries)}
-        lifetimes = []
-        for (n, first, last, sources), nbytes in zip(self.temporaries, sizes, strict=True):
-            lifetimes.append(arena.Lifetime(number[n], nbytes, first, last, tuple(number[h] for h in sources if h in number)))
-        found = arena.allocate(lifetimes)
-        if settings.verify:
-            verify_allocation(lifetimes, found)
-        return found
+        return self.sizes.allocate(values)
 
     def allocate_inside(self) -> Allocation:
         """Addresses of the intermediates of a body: expressions, where sizes are symbolic."""
-        sizes = self.temporary_bytes()
+        lifetimes = self._sized_lifetimes()
+        sizes = [b.nbytes for b in lifetimes]
         if all(map(is_static, sizes)):
-            return self.allocate_bytes(sizes)  # type: ignore[arg-type]  # numbers
-        return SymbolicAllocation([SymbolicLifetime(b, first, last) for b, (_, first, last, _) in zip(sizes, self.temporaries, strict=True)])
+            return allocated(lifetimes, sizes)  # type: ignore[arg-type]  # numbers
+        return SymbolicAllocation(lifetimes)
 
     def offset(self, node: Node | ControlStep, allocation: Allocation | None) -> Int:
         """The arena offset of an intermediate: a number, or the symbol that will hold it."""
@@ -173,11 +181,21 @@ def _described(step: Lowered | ControlStep | HostStep) -> str:
     return f"{what}; binds {', '.join(f'{n.dtype}{list(n.shape)}' for n in step.bindings)}"
 
 
-def _kernel_cost(low: Lowered, values: Mapping[str, int] | None = None) -> float:
-    iterations, work = low.kernel.iterations, low.kernel.work
-    if isinstance(iterations, int):
-        return iterations * low.kernel.cost
-    return _concrete(work, values) / 1000 if values is not None and not isinstance(work, int) else UNKNOWN_NS
+def _nbytes(buffer: Node | ControlStep) -> Int:
+    return buffer.nbytes if isinstance(buffer, ControlStep) else buffer.size * buffer.dtype.itemsize
+
+
+def _step_cost(step: Step) -> float:
+    """Rough nanoseconds; for symbolic extents a guess."""
+    if not isinstance(step, Lowered):
+        return step.cost
+    iterations = step.kernel.iterations
+    return iterations * step.kernel.cost if isinstance(iterations, int) else UNKNOWN_NS
+
+
+def _has_work(step: Step) -> bool:
+    """Whether sizes decide how long a kernel takes, and it tells how."""
+    return isinstance(step, Lowered) and not is_static(step.kernel.iterations) and not is_static(step.kernel.work)
 
 
 def _concrete(x: Int, values: Mapping[str, int]) -> int:

@@ -64,7 +64,7 @@ def fuse_products(graph: Graph) -> Graph:
     b = Builder()
     made: dict[Node, Node] = {}
     for node in graph.nodes():
-        made[node] = _fused_sum(b, node, made) or _fused_reduction(b, node, made) or b.like(node, tuple(made[x] for x in node.inputs))
+        made[node] = _fused_sum(b, node, made) or _fused_reduction(b, node, made) or b.with_inputs(node, tuple([made[x] for x in node.inputs]))
     return graph.mapped(made)
 
 
@@ -80,7 +80,7 @@ def _fused_sum(b: Builder, node: Node, made: dict[Node, Node]) -> Node | None:
             other = _negated(b, other)
         elif node.op.name == "sub":
             product = product._replace(negated=not product.negated)
-        return b(TABLE["mad"], (*_factors(b, product, made), other))
+        return b(TABLE["mad"], (*factors_of(b, product, made), other))
     return None
 
 
@@ -90,13 +90,13 @@ def _fused_reduction(b: Builder, node: Node, made: dict[Node, Node]) -> Node | N
     if product is None:
         return None
     first = next((i for i, move in enumerate(product.moves) if move.op.name == "pad"), len(product.moves))
-    terms = b(TABLE["fused_mul"], _factors(b, product._replace(moves=product.moves[first:]), made))
+    terms = b(TABLE["fused_mul"], factors_of(b, product._replace(moves=product.moves[first:]), made))
     for move in reversed(product.moves[:first]):
         terms = b(move.op, (terms,), move.attrs)
     return b(node.op, (terms,), node.attrs)
 
 
-def _factors(b: Builder, product: Product, made: dict[Node, Node]) -> tuple[Node, ...]:
+def factors_of(b: Builder, product: Product, made: dict[Node, Node]) -> tuple[Node, ...]:
     """The factors of a product where its moves take them; one of them negated, a constant if there is one, where the product is."""
     factors = [made[f] for f in product.node.inputs]
     if product.negated:

@@ -15,9 +15,10 @@ from typing import Any
 
 from hologram.errors import PassLimitError, RewriteError
 from hologram.graph.canonical.integer_ranges import Ranges
+from hologram.graph.rewrite.rewriter import Watch
 from hologram.graph.schedule.tiles import TileConfig
 from hologram.settings import settings
-from hologram.support.debug import PASSES
+from hologram.support.debug import PASSES, noted, watchers
 
 MAX_ROUNDS = 64  # of a Repeat; every round needs a movement that the one before set free
 
@@ -39,13 +40,14 @@ class Context:
     constants: Sequence[int] = ()
     ranges: Ranges | None = None
     observer: Observer | None = None  # is shown what each pass gives
+    watch: Watch | None = None  # is shown each firing of a rewrite rule, those in bodies too
     fired: dict[str, Counter[str]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     count: Counter[str] = field(default_factory=Counter)  # of the pass that runs
 
     def nested(self, constants: Sequence[int] = (), ranges: Ranges | None = None) -> Context:
         """The context of a graph inside of the graph: it counts for itself."""
-        return Context(self.precision, self.tile, constants=constants, ranges=ranges)
+        return Context(self.precision, self.tile, constants=constants, ranges=ranges, watch=self.watch)
 
     @property
     def exact(self) -> bool:
@@ -66,7 +68,7 @@ class Pass:
     """``run(value, context)`` gives the new value, or the old object itself where nothing changed.
 
     ``verify(value, when)`` raises CompileError for a malformed result. A ``required`` pass also runs where it is disabled. ``when`` says for which
-    targets and precisions the pass runs at all.
+    targets and precisions the pass runs at all, ``kind`` of which ops there must be some in a graph.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Pass:
     verify: Callable[[Any, str], None] | None = None
     required: bool = False
     when: Callable[[Context], bool] = _always
+    kind: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,17 +111,20 @@ def _repeat(value: Any, p: Repeat, context: Context) -> Any:
 
 
 def _run(value: Any, p: Pass, context: Context) -> Any:
-    if not p.when(context) or (p.name in settings.disabled_passes and not p.required):
+    if (p.kind is not None and p.kind not in value.kinds()) or not p.when(context) or (p.name in settings.disabled_passes and not p.required):
         return value
     fired: Counter[str] = Counter()
     context.count = fired
-    start = time.perf_counter()
+    start = time.perf_counter_ns()
     try:
         out = p.run(value, context)
     except RewriteError as e:
         raise RewriteError(f"in the pass {p.name}, {e}") from e
-    context.seconds[p.name] = context.seconds.get(p.name, 0.0) + time.perf_counter() - start
-    context.fired.setdefault(p.name, Counter()).update(fired)
+    context.seconds[p.name] = context.seconds.get(p.name, 0.0) + (time.perf_counter_ns() - start) * 1e-9
+    if watchers:
+        noted(f"pass {p.name}", start)
+    if fired:
+        context.fired.setdefault(p.name, Counter()).update(fired)
     if out is not value:
         _changed(p, out, fired)
     if context.observer is not None:

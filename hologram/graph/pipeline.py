@@ -50,6 +50,7 @@ from hologram.graph.pass_manager import Context, Pass, Repeat, run_passes
 from hologram.graph.rewrite.engine import rewrite_bottom_up, rewrite_top_down
 from hologram.graph.rewrite.rules import SIMPLIFY, SINK
 from hologram.graph.schedule.tiles import CpuTileConfig, GpuTileConfig, TileConfig
+from hologram.graph.shared_divisors import share_divisors
 from hologram.graph.verify_graph import verify_graph
 from hologram.ir.graph import Graph
 from hologram.ir.symbolic import symbols_of
@@ -71,7 +72,7 @@ def _complexes(graph: Graph, context: Context) -> Graph:
 
 
 def _simplify(graph: Graph, context: Context) -> Graph:
-    return rewrite_bottom_up(graph, SIMPLIFY, context.precision, context.count)
+    return rewrite_bottom_up(graph, SIMPLIFY, context.precision, context.count, context.watch)
 
 
 def _view_updates(graph: Graph, context: Context) -> Graph:
@@ -84,7 +85,8 @@ def _constant_windows(graph: Graph, context: Context) -> Graph:
 
 def _bodies(graph: Graph, context: Context) -> Graph:
     """Control flow, and the graphs inside of it."""
-    key, inside = (context.precision, settings.disabled_passes), context.nested()
+    watched = None if context.watch is None else id(context.watch)  # who is shown rules sees those of bodies that other programs have, too
+    key, inside = (context.precision, settings.disabled_passes, watched), context.nested()
     out = simplify_control(graph, lambda body: canonical_body(body, partial(_canonical, inside), key), context.count, not context.exact)
     context.count.update(inside.rules())
     return out
@@ -103,17 +105,17 @@ def _canonical(context: Context, graph: Graph) -> Graph:
 
 
 def _sink(graph: Graph, context: Context) -> Graph:
-    return rewrite_top_down(graph, SINK, context.precision, context.count)
+    return rewrite_top_down(graph, SINK, context.precision, context.count, context.watch)
 
 
 ARGUMENTS = Pass("arguments", _arguments, _verify)
 COMPLEXES = Pass("complexes", _complexes, _verify, required=True)
 SIMPLIFICATION = Pass("simplify", _simplify, _verify)
-VIEW_UPDATES = Pass("view_updates", _view_updates, _verify)
-CONSTANT_WINDOWS = Pass("constant_windows", _constant_windows, _verify)
-BODIES = Pass("bodies", _bodies, _verify)
-LOOP_RANGES = Pass("loop_ranges", _loop_ranges, _verify)
-LOOP_LAYOUT = Pass("loop_layout", _loop_layout, _verify)
+VIEW_UPDATES = Pass("view_updates", _view_updates, _verify, kind="scatter")
+CONSTANT_WINDOWS = Pass("constant_windows", _constant_windows, _verify, kind="scatter")
+BODIES = Pass("bodies", _bodies, _verify, kind="control")
+LOOP_RANGES = Pass("loop_ranges", _loop_ranges, _verify, kind="control")
+LOOP_LAYOUT = Pass("loop_layout", _loop_layout, _verify, kind="control")
 SINKING = Pass("sink", _sink, _verify)
 
 CANONICAL: tuple[Pass | Repeat, ...] = (
@@ -173,6 +175,10 @@ def _multiply_add(graph: Graph, context: Context) -> Graph:
     return fuse_products(graph)
 
 
+def _shared_divisors(graph: Graph, context: Context) -> Graph:
+    return share_divisors(graph)
+
+
 def _is_inexact(context: Context) -> bool:
     return not context.exact
 
@@ -185,14 +191,15 @@ def _loop_bodies(graph: Graph, context: Context) -> Graph:
 
 
 LEGALIZE = (
-    Pass("replace_elements", _replace_elements, _verify, when=_keeps_registers),
-    Pass("reduce_in_tiles", _reduce_in_tiles, _verify, when=_has_matrix_units),
-    Pass("block_inner", partial(_block, 1), _verify, when=_reorders),  # what attention leaves to derivatives
-    Pass("join_attention", _join_attention, _verify, when=_reorders),
-    Pass("block_regions", partial(_block, 0), _verify, when=_reorders),  # what is not one kernel
+    Pass("replace_elements", _replace_elements, _verify, when=_keeps_registers, kind="control"),
+    Pass("reduce_in_tiles", _reduce_in_tiles, _verify, when=_has_matrix_units, kind="reduce"),
+    Pass("block_inner", partial(_block, 1), _verify, when=_reorders, kind="reduce"),  # what attention leaves to derivatives
+    Pass("join_attention", _join_attention, _verify, when=_reorders, kind="reduce"),
+    Pass("block_regions", partial(_block, 0), _verify, when=_reorders, kind="reduce"),  # what is not one kernel
     Pass("legalize", _legalize, _verify, required=True),
     Pass("multiply_add", _multiply_add, _verify, when=_is_inexact),
-    Pass("loop_bodies", _loop_bodies, _verify, required=True),
+    Pass("shared_divisors", _shared_divisors, _verify, when=_is_inexact),
+    Pass("loop_bodies", _loop_bodies, _verify, required=True, kind="control"),
 )
 
 # --- scheduling: from a legalized graph to the plan -------------------------------------------------------------------

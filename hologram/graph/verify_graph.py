@@ -62,7 +62,7 @@ def _trouble(node: Node) -> str:
         return "has an op that is not in the op table"
     if op.arity is not None and len(node.inputs) != op.arity:
         return f"has {len(node.inputs)} inputs, not {op.arity}"
-    if len(node.attrs) != len(op.attrs):
+    if not len(op.attrs) <= len(node.attrs) <= len(op.attrs) + len(op.optional):
         return f"has {len(node.attrs)} attributes, not {len(op.attrs)}"
     if op is project:
         return _projected(node)

@@ -10,25 +10,37 @@ import numpy as np
 
 from hologram.ir.leaves import input_
 from hologram.ir.node import Builder, Node, const_value
-from hologram.ir.symbolic import symbols_of
+from hologram.ir.symbolic import Atom, variables_of
 from hologram.ir.traversal import topological
+from hologram.support.html import html_method
 
 
 class Graph:
-    """``inputs`` (``input`` nodes, in order) to ``outputs``. ``lines`` maps nodes to the user's ``(file, line)``."""
+    """``inputs`` (``input`` nodes, in order) to ``outputs``. ``lines`` maps nodes to the user's ``(file, line)``; ``name`` is what was traced."""
 
-    def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node], lines: dict[Node, Any] | None = None) -> None:
+    def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node], lines: dict[Node, Any] | None = None, name: str = "") -> None:
         self.inputs, self.outputs = list(inputs), list(outputs)
         self.lines = lines if lines is not None else {}
+        self.name = name
         self._ends: tuple[Node, ...] | None = None  # of which the order is known
         self._nodes: list[Node] = []
+        self._kinds: frozenset[str] = frozenset()
 
     def nodes(self) -> list[Node]:
         """Inputs first (used or not), then everything the outputs need, in topological order."""
+        self._update()
+        return list(self._nodes)
+
+    def kinds(self) -> frozenset[str]:
+        """The kinds of the nodes' ops."""
+        self._update()
+        return self._kinds
+
+    def _update(self) -> None:
         ends = (*self.inputs, *self.outputs)
         if ends != self._ends:
             self._ends, self._nodes = ends, topological(ends)
-        return list(self._nodes)
+            self._kinds = frozenset([n.op.kind for n in self._nodes])
 
     def mapped(self, image: Mapping[Node, Node], inputs: Sequence[Node] | None = None) -> Graph:
         """The graph of the images of its inputs (or of other ``inputs``) and outputs. Users' lines go along, the first where nodes share an image."""
@@ -40,10 +52,16 @@ class Graph:
 
     def symbols(self) -> list[str]:
         """The names of the symbols that shapes and attributes depend on, in order. Shapes of inputs bind some; a call gives the others."""
-        return sorted(set().union(*[symbols_of(n.shape) | symbols_of(n.attrs) for n in self.nodes()]))
+        return sorted({a.name for a in self.variables()})
+
+    def variables(self) -> set[Atom]:
+        """The symbols themselves, with their bounds, of which :func:`text` says nothing."""
+        return set().union(*[variables_of(n.shape) | variables_of(n.attrs) for n in self.nodes()])
 
     def __str__(self) -> str:
         return text(self)
+
+    _repr_html_ = html_method("notebook.programs:graph_html")
 
     def to_networkx(self) -> Any:
         """A ``networkx.MultiDiGraph`` from inputs to users; nodes are numbered as in the text and carry ``op``, ``attrs``, ``shape`` and
@@ -160,16 +178,20 @@ def _bodies(node: Node, lines: bool) -> list[str]:
 
 
 def _operation(node: Node, names: dict[Node, str]) -> str:
+    return " ".join([node.op.name, *[names[x] for x in node.inputs], *attribute_texts(node)])
+
+
+def attribute_texts(node: Node) -> list[str]:
+    """A node's static attributes, as its line of the text has them."""
     if node.op.name == "const":
         value = const_value(node)
-        return f"const {value!s}" if value == value else f"const nan:{node.attrs[1].hex()}"
-    hidden = ("storage", "shape", "body", "cond", "branches")
-    named = zip(node.op.attrs, node.attrs, strict=True)
-    shown = [(n, v) for n, v in named if n not in hidden and (n, v) != ("dtype", node.dtype.name)]  # the type of the result stands beside it
-    attrs = [f"{name}={_attribute(value)}" for name, value in shown]
+        return [str(value) if value == value else f"nan:{node.attrs[1].hex()}"]
     if node.op.name == "cast":
-        attrs = [node.attrs[0]]
-    return " ".join([node.op.name, *[names[x] for x in node.inputs], *attrs])
+        return [node.attrs[0]]
+    hidden = ("storage", "shape", "body", "cond", "branches")
+    named = node.op.named(node.attrs)
+    shown = [(n, v) for n, v in named if n not in hidden and (n, v) != ("dtype", node.dtype.name)]  # the type of the result stands beside it
+    return [f"{name}={_attribute(value)}" for name, value in shown]
 
 
 def _attribute(value: Any) -> str:

@@ -64,8 +64,19 @@ class Builder:
         return node
 
     def like(self, node: Node, inputs: tuple[Node, ...]) -> Node:
-        """``node`` on other inputs; the node itself where nothing changed and it is interned here."""
+        """``node`` on other inputs; the node itself where nothing changed and there is no other of its kind here."""
+        if inputs == node.inputs:
+            return self.table.setdefault((node.op, inputs, node.attrs), node)
         return self(node.op, inputs, node.attrs)
+
+    def with_inputs(self, node: Node, inputs: tuple[Node, ...]) -> Node:
+        """As :meth:`like`, for inputs of the same shapes and types as those of ``node``: its own are not inferred again."""
+        key = (node.op, inputs, node.attrs)
+        found = self.table.get(key)
+        if found is None:
+            same = inputs == node.inputs and type(node) is Node
+            found = self.table[key] = node if same else Node(node.op, inputs, node.attrs, node.shape, node.dtype)
+        return found
 
     def make(self, name: str, *inputs: Node, attrs: tuple[Any, ...] = ()) -> Node:
         """The op called ``name`` on ``inputs``."""

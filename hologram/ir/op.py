@@ -7,7 +7,7 @@ or its decomposition into ops that have one. Every stage reads the definition; n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -32,6 +32,7 @@ class Op:
 
     - ``arity``: number of inputs, None for any number.
     - ``attrs``: names of the static attributes, in the order in which ``Node.attrs`` holds them.
+    - ``optional``: names of attributes that a node may have behind these; a node without them is the node that it was.
     - ``sizes``: names of the attributes, tuples of integers, that hold extents and offsets, which may be symbols.
     - ``reference(*arrays, *attrs)``: the meaning, on NumPy arrays of the input types, giving an array of the result's type.
       For elementwise ops it is called on equal shapes or scalars.
@@ -84,6 +85,7 @@ class Op:
     exact: bool = True
     results: Callable[[tuple[Any, ...], tuple[Any, ...]], list[tuple[Shape, DType]]] | None = None
     sizes: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
     symbol: str | None = None  # infix spelling in printed graphs
     jvp: Callable[..., Any] | None = None
     transpose: Callable[..., Any] | None = None
@@ -96,6 +98,10 @@ class Op:
 
     def __repr__(self) -> str:
         return self.name
+
+    def named(self, attrs: Sequence[Any]) -> list[tuple[str, Any]]:
+        """The attributes of a node with their names. Raises ValueError where there are too few or too many."""
+        return list(zip((*self.attrs, *self.optional[: max(0, len(attrs) - len(self.attrs))]), attrs, strict=True))
 
 
 class NoDerivative:

@@ -209,12 +209,16 @@ def atoms(x: Int) -> Iterable[Atom]:
                     yield a
 
 
-def symbols_of(values: Any) -> set[str]:
-    """The names of all variables in ``values``: an integer, or tuples and lists of such, in which anything else has none. As the attributes of
-    nodes are."""
+def variables_of(values: Any) -> set[Atom]:
+    """All variables in ``values``: an integer, or tuples and lists of such, in which anything else has none. As the attributes of nodes are."""
     if isinstance(values, Expr):
-        return {a.name for a in atoms(values)}
-    return set().union(*map(symbols_of, values)) if isinstance(values, (tuple, list)) else set()
+        return set(atoms(values))
+    return set().union(*map(variables_of, values)) if isinstance(values, (tuple, list)) else set()
+
+
+def symbols_of(values: Any) -> set[str]:
+    """The names of :func:`variables_of`."""
+    return {a.name for a in variables_of(values)}
 
 
 def bounds(x: Int) -> tuple[int | None, int | None]:

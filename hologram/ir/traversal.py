@@ -77,18 +77,15 @@ def topological(outputs: Iterable[Node], stop: Callable[[Node], bool] | None = N
     order: list[Node] = []
     done: set[Node] = set()
     for root in outputs:
-        stack: list[tuple[Node, int]] = [(root, 0)]
+        stack = [root]
         while stack:
-            node, i = stack.pop()
-            if i == 0 and node in done:
-                continue
-            inputs = () if stop is not None and stop(node) else node.inputs
-            while i < len(inputs) and inputs[i] in done:
-                i += 1
-            if i < len(inputs):
-                stack.append((node, i + 1))
-                stack.append((inputs[i], 0))
-            elif node not in done:
+            node = stack[-1]
+            if node not in done:
+                missing = [x for x in node.inputs if x not in done] if stop is None or not stop(node) else ()
+                if missing:
+                    stack += missing[::-1]
+                    continue
                 done.add(node)
                 order.append(node)
+            stack.pop()
     return order

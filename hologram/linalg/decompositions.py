@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import hologram.numpy as hnp
-from hologram.errors import ShapeError
 from hologram.linalg import factors
 from hologram.linalg.factors import adjoint, extents, matrices, square
-from hologram.support.user_lines import located
 from hologram.trace.checks import choice
+from hologram.trace.decisions import decided
 from hologram.trace.tensor import Tensor
 
 __all__ = ["cholesky", "eigh", "eigvalsh", "qr", "svd", "svdvals"]
@@ -56,7 +55,7 @@ def qr(x: Any, /, mode: str = "reduced") -> QRResult:
 
     With k = min(m, n), ``Q`` is (…, m, k) and ``R`` (…, k, n), or if ``mode`` is ``complete`` (…, m, m) and (…, m, n). Signs are LAPACK's.
 
-    Raises ArgumentError for another mode, and ShapeError where it is not known which of m and n is the larger.
+    Raises ArgumentError for another mode.
 
     >>> Q, R = hg.linalg.qr([[3.0, 1.0], [4.0, 2.0]])
     >>> hnp.allclose(Q @ R, [[3.0, 1.0], [4.0, 2.0]]), R.shape
@@ -65,9 +64,7 @@ def qr(x: Any, /, mode: str = "reduced") -> QRResult:
     choice(mode, "qr", "mode", ("reduced", "complete"))
     matrix = matrices(x, "qr")
     m, n = extents(matrix)
-    if m != n and not (isinstance(m, int) and isinstance(n, int)):
-        raise located(ShapeError(f"qr: matrices of {m} rows and {n} columns: which are more must be known, or both the same symbol"))
-    if m != n and m < n:  # type: ignore[operator]
+    if decided(n - m - 1):
         left = matrix[..., :m]
         lower, q = factors.lq(hnp.matrix_transpose(left), False)
         q = hnp.matrix_transpose(q)

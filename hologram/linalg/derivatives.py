@@ -21,9 +21,10 @@ from hologram.ir.node import Node
 from hologram.ir.op import Op, transforms
 from hologram.ir.symbolic import Int
 from hologram.linalg import factors
-from hologram.linalg.factors import adjoint, conj, is_complex, real
+from hologram.linalg.factors import adjoint, conj, extents, is_complex, real
 from hologram.primitives.control import result_types
 from hologram.support.user_lines import located
+from hologram.trace.decisions import decided
 from hologram.trace.operators import node_of, wrap
 from hologram.trace.recorder import record
 from hologram.trace.tensor import Tensor
@@ -160,15 +161,15 @@ def _svd(tangents: Given, out: list[Tensor], x: Tensor, mode: str) -> Sequence[T
     """Giles, section 3.7, for complex matrices too; beyond the square part, from the parts of dx that u and v do not span."""
     (t,) = tangents
     assert t is not None
-    m, n = x.shape[-2:]
-    if mode == "full" and m != n:
+    (m, n), wanted = extents(x), rows.wanted_of(mode)
+    if wanted == "full" and m != n:
         advice = "the added vectors are not unique; use full_matrices=False"
         raise located(DifferentiationError(f"svd with full_matrices=True has no derivative where the matrix is not square: {advice}"))
-    s, u, vh = out if mode != "values" else factors.svd(x, "reduced")
+    s, u, vh = out if wanted != "values" else factors.svd(x, "reduced")
     v, uh = adjoint(vh), adjoint(u)
     ds = hnp.matmul(uh, hnp.matmul(t, v))
     values = real(hnp.diagonal(ds, 0, -2, -1))
-    if mode == "values":
+    if wanted == "values":
         return [values]
     row, column = hnp.expand_dims(s, axis=-2), hnp.expand_dims(s, axis=-1)
     apart = (row - column) * (row + column)
@@ -178,10 +179,10 @@ def _svd(tangents: Given, out: list[Tensor], x: Tensor, mode: str) -> Sequence[T
     inside = f * (by_row + adjoint(by_row))
     du = hnp.matmul(u, inside if phase is None else inside + phase)
     dv = hnp.matmul(v, f * (by_column + adjoint(by_column)))
-    if m > n:
+    if decided(m - n - 1):
         there = hnp.matmul(t, v)
         du = du + (there - hnp.matmul(u, hnp.matmul(uh, there))) / row
-    if n > m:
+    if decided(n - m - 1):
         there = hnp.matmul(adjoint(t), u)
         dv = dv + (there - hnp.matmul(v, hnp.matmul(vh, there))) / row
     return [values, du, adjoint(dv)]

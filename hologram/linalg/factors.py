@@ -15,6 +15,7 @@ from hologram.ir.op import Op
 from hologram.ir.symbolic import Int, is_static
 from hologram.numpy.arguments import array
 from hologram.support.user_lines import located
+from hologram.trace.decisions import decided
 from hologram.trace.operators import broadcast_node, broadcast_shapes, common_type, node_of, wrap
 from hologram.trace.recorder import cast_node
 from hologram.trace.tensor import Tensor
@@ -83,8 +84,8 @@ def real(x: Tensor) -> Tensor:
 
 
 def diagonal(x: Tensor) -> Tensor:
-    """The diagonal of square matrices, of symbolic extents too."""
-    return hnp.diagonal(x, 0, -2, -1) if is_static(extents(x)[0]) else hnp.sum(hnp.tril(hnp.triu(x)), axis=-1)
+    """The diagonals of matrices."""
+    return hnp.diagonal(x, 0, -2, -1)
 
 
 def is_complex(x: Tensor) -> bool:
@@ -128,7 +129,9 @@ def lq(x: Tensor, full: bool) -> tuple[Tensor, Tensor]:
 
 def svd(x: Tensor, mode: str) -> list[Tensor]:
     """``[s]`` or ``[s, u, vh]``."""
-    return run(rows.svd, [node_of(x)], mode)
+    m, n = extents(x)
+    order = "" if is_static(m - n) else rows.TALL if decided(m - n) else rows.WIDE
+    return run(rows.svd, [node_of(x)], mode + order)
 
 
 def eigh(x: Tensor, vectors: bool) -> tuple[Tensor, Tensor]:

@@ -17,6 +17,8 @@ from hologram.linalg.adjugate import adjugate, determinant, exchanges
 from hologram.linalg.decompositions import svd, svdvals
 from hologram.linalg.factors import adjoint, alike, conj, extents, is_complex, matrices, real, square, stacked_alike
 from hologram.support.user_lines import located
+from hologram.trace.decisions import most
+from hologram.trace.symbolic_extent import extent
 from hologram.trace.tensor import Tensor
 from hologram.transform.custom import custom_jvp
 
@@ -160,7 +162,9 @@ def slogdet(x: Any, /) -> SlogdetResult:
 def _threshold(s: Tensor, m: Any, n: Any, rtol: Any) -> Tensor:
     """The singular values from which on they count (…, 1)."""
     if rtol is None:
-        rtol = max(m, n) * float(np.finfo(s.dtype).eps)
+        larger = most(m, n)
+        eps = float(np.finfo(s.dtype).eps)
+        rtol = larger * eps if isinstance(larger, int) else hnp.astype(hnp.asarray(extent(larger)), s.dtype) * eps
     elif not isinstance(rtol, float | int):
         rtol = hnp.expand_dims(hnp.asarray(rtol), axis=-1)
     return s[..., :1] * rtol

@@ -13,8 +13,11 @@ from typing import Any
 
 from hologram import numpy as hnp
 from hologram.errors import ShapeError
+from hologram.ir.symbolic import mod
 from hologram.numpy.arguments import axis_of, cast, floats
 from hologram.support.user_lines import located
+from hologram.trace.decisions import decided
+from hologram.trace.recorder import plain
 from hologram.trace.tensor import Tensor
 
 __all__ = [
@@ -214,7 +217,7 @@ def glu(x: Any, /, axis: int = -1) -> Tensor:
     """
     values, dtype = floats(x, "glu")
     axis = axis_of(axis, values.ndim, "glu")
-    if values.shape[axis] % 2 != 0:
+    if not decided(-mod(plain(values.shape[axis]), 2)):
         raise located(ShapeError(f"glu: axis {axis} of {list(values.shape)} has no halves"))
     first, second = hnp.split(values, 2, axis=axis)
     return cast(first * hnp.sigmoid(second), dtype)

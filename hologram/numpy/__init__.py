@@ -13,17 +13,34 @@ Every function takes Tensors, NumPy arrays, nested lists and Python scalars, and
 import importlib
 from typing import Any
 
-from hologram.numpy import assembly, complexes, creation, elementwise, floats, grids, integers, linear, manipulation, reductions, segments, sorting
+from hologram.numpy import (
+    assembly,
+    complexes,
+    composed,
+    creation,
+    elementwise,
+    floats,
+    grids,
+    integers,
+    joining,
+    linear,
+    manipulation,
+    padding,
+    reductions,
+    segments,
+    shapes,
+    sorting,
+)
 from hologram.numpy.analysis import application, calculus, polynomials, statistics, windows
-from hologram.numpy.indexing import dynamic, read, updates
+from hologram.numpy.indexing import dynamic, index_arrays, read, updates
 from hologram.numpy.introspection import inspection, questions, types
 from hologram.numpy.ufuncs.catalogue import ufuncs
 from hologram.numpy.ufuncs.ufunc import ufunc
 from hologram.trace.tensor import Tensor
 
 _MODULES = (
-    *(types, elementwise, complexes, creation, manipulation, read, updates, dynamic, reductions, linear, sorting, statistics, calculus, assembly),
-    *(inspection, application, floats, grids, integers, polynomials, questions, segments, windows),
+    *(types, elementwise, composed, complexes, creation, shapes, joining, manipulation, padding, assembly, read, updates, dynamic, index_arrays),
+    *(reductions, linear, sorting, statistics, calculus, inspection, application, floats, grids, integers, polynomials, questions, segments, windows),
 )
 _NAMES = elementwise.FUNCTIONS | {name: getattr(module, name) for module in _MODULES for name in module.__all__}
 # these would hide, inside their own modules, what the modules need themselves

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hologram import dtypes
@@ -19,8 +19,8 @@ from hologram.trace.recorder import cast_node, record, whole_cast
 from hologram.trace.tensor import Tensor
 
 __all__ = [
-    "alike", "array", "array_as", "axes_of", "axis_of", "cast", "cast_to", "element_type", "extent", "extent_node", "floats", "permuted", "reshaped",
-    "shape_of", "spread", "weakly", "wrap",
+    "alike", "array", "array_as", "as_tensor", "axes_of", "axis_of", "cast", "cast_to", "element_type", "extent", "extent_node", "floats",
+    "permuted", "promoted_pair", "reshaped", "shape_of", "spread", "weakly", "wrap",
 ]  # fmt: skip
 
 
@@ -30,6 +30,11 @@ def array(x: Any, what: str) -> Node:
         x = tensor(x)
     node, dtype, weak = operand(x, what)
     return node_as(node, weak_default(dtype) if weak else dtype)
+
+
+def as_tensor(x: Any, what: str) -> Tensor:
+    """As :func:`array`, as a Tensor."""
+    return wrap(array(x, what))
 
 
 def weakly(x: Any, what: str) -> Tensor:
@@ -52,6 +57,12 @@ def alike(arrays: Sequence[Any], what: str) -> list[Node]:
     parts = [weakly(x, what) for x in arrays]
     dtype, _ = common_type([(t, element_type(t.dtype), False) for t in parts])
     return [cast_node(node_of(t), dtype) for t in parts]
+
+
+def promoted_pair(what: str, x1: Any, x2: Any, adjust: Callable[[DType], DType] | None = None) -> tuple[Tensor, Tensor]:
+    """Two operands in their common type, which ``adjust`` may change, broadcast or not; weak where both are."""
+    (a, b), _, weak = promoted(what, (x1, x2), adjust, keep=True)
+    return wrap(a, weak), wrap(b, weak)
 
 
 def axis_of(axis: Any, ndim: int, what: str) -> int:

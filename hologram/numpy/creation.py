@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, ShapeError
@@ -13,6 +15,7 @@ from hologram.ir.node import Node
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Expr
 from hologram.numpy.arguments import array, cast_to, element_type, spread, wrap
+from hologram.numpy.elementwise import FUNCTIONS
 from hologram.primitives.complex import parts as complexes
 from hologram.primitives.iota import iota
 from hologram.primitives.scalar import elementwise as ew
@@ -24,8 +27,8 @@ from hologram.trace.recorder import cast_node, constant, record
 from hologram.trace.tensor import Tensor
 
 __all__ = [
-    "arange", "array_", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "identity", "linspace", "meshgrid", "ones",
-    "ones_like", "tensor", "tri", "tril", "triu", "zeros", "zeros_like",
+    "arange", "array_", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "geomspace", "identity", "linspace",
+    "logspace", "meshgrid", "ones", "ones_like", "tensor", "tri", "tril", "triu", "zeros", "zeros_like",
 ]  # fmt: skip
 
 array_ = tensor  # numpy.array copies
@@ -320,3 +323,35 @@ def broadcast_common(nodes: Sequence[Node], what: str) -> list[Node]:
     """All nodes at their common shape."""
     shape = broadcast_shapes(what, [x.shape for x in nodes])
     return [broadcast_node(x, shape) for x in nodes]
+
+
+def logspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True, base: float = 10.0, dtype: Any = None) -> Tensor:
+    """``num`` powers of ``base`` whose exponents lie at equal distances from ``start`` to ``stop``; float32 unless ``dtype``.
+
+    The last exponent is ``stop`` if ``endpoint``. Ends may be Tensors, through which derivatives go.
+
+    >>> hnp.logspace(0, 3, 4)
+    Tensor([   1.,   10.,  100., 1000.], dtype=float32)
+    """
+    if Tensor in (type(start), type(stop), type(base)):
+        return FUNCTIONS["power"](base, linspace(start, stop, num, endpoint=endpoint, dtype=dtype))
+    count = integer(num, "logspace", "a number of elements")
+    with np.errstate(all="ignore"):
+        found = np.logspace(start, stop, count, endpoint, base)
+    return tensor(found, dtype=dtypes.default_float if dtype is None else dtype)
+
+
+def geomspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True, dtype: Any = None) -> Tensor:
+    """``num`` numbers from ``start`` to ``stop`` of which each is the same multiple of the one before; float32 unless ``dtype``.
+
+    The last is ``stop`` if ``endpoint``. Ends that are Tensors, through which derivatives go, are positive.
+
+    >>> hnp.geomspace(1, 1000, 4)
+    Tensor([   1.,   10.,  100., 1000.], dtype=float32)
+    """
+    if type(start) is Tensor or type(stop) is Tensor:
+        return FUNCTIONS["exp"](linspace(FUNCTIONS["log"](start), FUNCTIONS["log"](stop), num, endpoint=endpoint, dtype=dtype))
+    count = integer(num, "geomspace", "a number of elements")
+    with np.errstate(all="ignore"):
+        found = np.geomspace(start, stop, count, endpoint)
+    return tensor(found, dtype=dtypes.default_float if dtype is None else dtype)

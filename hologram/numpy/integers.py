@@ -12,9 +12,11 @@ from hologram.errors import DTypeError
 from hologram.numpy.arguments import array, axis_of, wrap
 from hologram.numpy.creation import broadcast_common
 from hologram.numpy.elementwise import FUNCTIONS, where
-from hologram.numpy.manipulation import flip, moveaxis, pad
+from hologram.numpy.manipulation import flip
+from hologram.numpy.padding import pad
 from hologram.numpy.reductions import any as any_
 from hologram.numpy.reductions import sum as sum_
+from hologram.numpy.shapes import moveaxis
 from hologram.primitives.scalar.elementwise import popcount
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice

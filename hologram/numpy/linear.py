@@ -13,12 +13,14 @@ from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.op import Op
 from hologram.ir.symbolic import Int
-from hologram.numpy.arguments import alike, array, axis_of, element_type, permuted, reshaped, spread, wrap
-from hologram.numpy.complexes import conjugated
+from hologram.numpy.arguments import alike, array, as_tensor, axis_of, element_type, permuted, promoted_pair, reshaped, spread, wrap
+from hologram.numpy.complexes import conj, conjugated
 from hologram.numpy.elementwise import FUNCTIONS
 from hologram.numpy.indexing.views import viewed
+from hologram.numpy.joining import concat
 from hologram.numpy.manipulation import diagonal
 from hologram.numpy.reductions import sum
+from hologram.numpy.shapes import moveaxis
 from hologram.primitives.reductions import reduce_any, reduce_sum
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
@@ -27,7 +29,7 @@ from hologram.trace.operators import broadcast_node, broadcast_shapes, promoted
 from hologram.trace.recorder import cast_node, record
 from hologram.trace.tensor import Tensor
 
-__all__ = ["dot", "einsum", "inner", "matmul", "outer", "tensordot", "trace", "vecdot"]
+__all__ = ["cross", "dot", "einsum", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "trace", "vdot", "vecdot", "vecmat"]
 
 Labels = Sequence[Any]
 Pairs = tuple[Sequence[int], Sequence[int]]
@@ -362,3 +364,71 @@ def trace(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any
     Tensor(5, dtype=int64)
     """
     return sum(diagonal(x, offset, axis1, axis2), -1, dtype=dtype)
+
+
+def kron(x1: Any, x2: Any, /) -> Tensor:
+    """Kronecker product: every element of ``x1`` times all of ``x2``, in blocks.
+
+    The shape is the product of the two, axis by axis; the array with fewer axes gets leading ones.
+
+    >>> hnp.kron([1, 10], [1, 2])
+    Tensor([ 1,  2, 10, 20], dtype=int64)
+    """
+    a, b = map(wrap, alike((x1, x2), "kron"))
+    n = max(a.ndim, b.ndim)
+    a, b = a.reshape((*[1] * (n - a.ndim), *a.shape)), b.reshape((*[1] * (n - b.ndim), *b.shape))
+    apart = a.reshape([m for s in a.shape for m in (s, 1)]) * b.reshape([m for s in b.shape for m in (1, s)])
+    return apart.reshape([s * t for s, t in zip(a.shape, b.shape, strict=True)])
+
+
+def cross(x1: Any, x2: Any, /, axis: int = -1) -> Tensor:
+    """Cross product of vectors with three components along ``axis``; the other axes broadcast.
+
+    Raises ShapeError for vectors of other lengths, two included.
+
+    >>> hnp.cross([1, 0, 0], [0, 1, 0])
+    Tensor([0, 0, 1], dtype=int64)
+    """
+    a, b = (moveaxis(t, axis, -1) for t in promoted_pair("cross", x1, x2))
+    if a.shape[-1] != 3 or b.shape[-1] != 3:
+        raise located(ShapeError(f"cross takes vectors of three components, not shapes {list(a.shape)} and {list(b.shape)}"))
+    (a0, a1, a2), (b0, b1, b2) = ([v[..., i : i + 1] for i in range(3)] for v in (a, b))
+    return moveaxis(concat([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axis=-1), -1, axis)
+
+
+def vdot(x1: Any, x2: Any, /) -> Tensor:
+    """Dot product of two arrays flattened, the first conjugated; a scalar in their common type.
+
+    >>> hnp.vdot([1 + 1j, 2], [1, 3])
+    Tensor(7.-1.j, dtype=complex64)
+    """
+    a, b = conj(as_tensor(x1, "vdot")).reshape(-1), as_tensor(x2, "vdot").reshape(-1)
+    return sum(a * b, dtype=(a * b).dtype)
+
+
+def matvec(x1: Any, x2: Any, /) -> Tensor:
+    """Products of matrices ``(…, m, k)`` and vectors ``(…, k)``, whose other axes broadcast: ``(…, m)``.
+
+    Raises ShapeError for fewer axes, or extents that do not fit.
+
+    >>> hnp.matvec([[1, 2], [3, 4]], [1, 10])
+    Tensor([21, 43], dtype=int64)
+    """
+    a, b = as_tensor(x1, "matvec"), as_tensor(x2, "matvec")
+    if a.ndim < 2 or not b.ndim:
+        raise located(ShapeError(f"matvec takes matrices and vectors, not shapes {list(a.shape)} and {list(b.shape)}"))
+    return matmul(a, b[..., None])[..., 0]
+
+
+def vecmat(x1: Any, x2: Any, /) -> Tensor:
+    """Products of vectors ``(…, k)``, conjugated, and matrices ``(…, k, n)``, whose other axes broadcast: ``(…, n)``.
+
+    Raises ShapeError for fewer axes, or extents that do not fit.
+
+    >>> hnp.vecmat([1, 10], [[1, 2], [3, 4]])
+    Tensor([31, 42], dtype=int64)
+    """
+    a, b = conj(as_tensor(x1, "vecmat")), as_tensor(x2, "vecmat")
+    if not a.ndim or b.ndim < 2:
+        raise located(ShapeError(f"vecmat takes vectors and matrices, not shapes {list(a.shape)} and {list(b.shape)}"))
+    return matmul(a[..., None, :], b)[..., 0, :]

@@ -12,22 +12,24 @@ from hologram.errors import ArgumentError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.op import Op
 from hologram.ir.symbolic import prod as product
-from hologram.numpy.arguments import array, axes_of, axis_of, cast_to, reshaped, wrap
+from hologram.numpy.arguments import array, as_tensor, axes_of, axis_of, cast_to, reshaped, wrap
 from hologram.numpy.complexes import squared_modulus
-from hologram.numpy.creation import full
+from hologram.numpy.creation import full, zeros
 from hologram.numpy.elementwise import FUNCTIONS, isclose, where
-from hologram.numpy.manipulation import broadcast_arrays, broadcast_to, concat
+from hologram.numpy.joining import concat
+from hologram.numpy.shapes import broadcast_arrays, broadcast_to
 from hologram.primitives import reductions as rows
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace.checks import number
-from hologram.trace.operators import extent_node, with_tensors
+from hologram.trace.convert import tensor
+from hologram.trace.operators import broadcast_shapes, extent_node, with_tensors
 from hologram.trace.recorder import cast_node, constant, record
 from hologram.trace.tensor import Tensor
 
 __all__ = [
-    "all", "allclose", "amax", "amin", "any", "argmax", "argmin", "array_equal", "average", "count_nonzero", "cummax", "cummin", "cumprod", "cumsum",
-    "cumulative_prod", "cumulative_sum", "logsumexp", "max", "mean", "min", "prod", "ptp", "std", "sum", "var",
+    "all", "allclose", "amax", "amin", "any", "argmax", "argmin", "array_equal", "array_equiv", "average", "count_nonzero", "cummax", "cummin",
+    "cumprod", "cumsum", "cumulative_prod", "cumulative_sum", "logsumexp", "max", "mean", "min", "prod", "ptp", "std", "sum", "var",
 ]  # fmt: skip
 
 
@@ -442,3 +444,17 @@ def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, in
     Tensor([1, 2, 6], dtype=int64)
     """
     return _cumulative(cumprod, 1, x, axis, dtype, include_initial, "cumulative_prod")
+
+
+def array_equiv(x1: Any, x2: Any) -> Tensor:
+    """Whether all elements are equal once the shapes are broadcast: a bool scalar Tensor, False where they do not broadcast.
+
+    >>> hnp.array_equiv([1, 1], [[1], [1]])
+    Tensor(True, dtype=bool)
+    """
+    a, b = (as_tensor(x, "array_equiv") for x in with_tensors((x1, x2), "array_equiv"))
+    try:
+        shape = broadcast_shapes("array_equiv", [a.shape, b.shape])
+    except ShapeError:
+        return tensor(False)
+    return array_equal(zeros(shape, dtype=a.dtype) + a, zeros(shape, dtype=b.dtype) + b)

@@ -18,7 +18,7 @@ from hologram.numpy.creation import arange, full, zeros
 from hologram.numpy.elementwise import FUNCTIONS
 from hologram.numpy.elementwise import where as chosen
 from hologram.numpy.indexing.read import take, take_along_axis
-from hologram.numpy.manipulation import concat
+from hologram.numpy.joining import concat
 from hologram.numpy.reductions import cumsum, max, min
 from hologram.primitives import sorting as rows
 from hologram.support.user_lines import located

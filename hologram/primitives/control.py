@@ -7,6 +7,8 @@ result. Its graphs are :class:`~hologram.ir.graph.Body` attributes. They are clo
   ``(*carries, *ys[i])``. Results: the last carries and the stacked ys. Steps run from 0, or from ``length - 1`` down where ``reverse``.
 - ``while(cond, body, consts)``, inputs ``(*consts, *carries)``: both graphs take them all; the body gives the next carries, the condition a bool.
 - ``switch(branches)``, inputs ``(index, *operands)``: the results of the branch that the int64 ``index`` names, which is in range.
+
+Loops may have one more attribute, ``progress``: the label of the bar that shows how many steps are done. It changes no result.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from hologram.ir.node import Node
 from hologram.ir.op import Op, Shape, register
 
 Type = tuple[Shape, DType]
+DERIVATIVE = " (derivative)"  # behind the label of a loop's bar
 
 
 def _types(nodes: Sequence[Any]) -> list[Type]:
@@ -44,7 +47,7 @@ def scan_results(body: Body, carries: int, length: int) -> list[Type]:
 
 
 def _infer_scan(inputs: tuple[Node, ...], attrs: tuple[Any, ...]) -> Type:
-    body, consts, carries, length, _ = attrs
+    body, consts, carries, length, *_ = attrs
     xs = inputs[consts + carries :]
     if any(not x.shape or x.shape[0] != length for x in xs):
         raise ShapeError(f"scan: sequences {[list(x.shape) for x in xs]} do not have the length {length}")
@@ -55,7 +58,7 @@ def _infer_scan(inputs: tuple[Node, ...], attrs: tuple[Any, ...]) -> Type:
 
 
 def _infer_while(inputs: tuple[Node, ...], attrs: tuple[Any, ...]) -> Type:
-    cond, body, consts = attrs
+    cond, body, consts, *_ = attrs
     for graph in (cond.graph, body.graph):
         _require("while: arguments of a body", _types(graph.inputs), _types(inputs))
     _require("while: the condition", _types(cond.graph.outputs), [((), dtypes.bool_)])
@@ -84,7 +87,7 @@ def _run(body: Body, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 
 def _scan(*args: Any) -> list[np.ndarray]:
-    *arrays, body, consts, carries, length, reverse = args
+    *arrays, body, consts, carries, length, reverse = unlabelled(args)
     fixed, state, xs = arrays[:consts], arrays[consts : consts + carries], arrays[consts + carries :]
     stacks = [np.empty(shape, dtype.np) for shape, dtype in scan_results(body, carries, length)[carries:]]
     for i in reversed(range(length)) if reverse else range(length):
@@ -96,7 +99,7 @@ def _scan(*args: Any) -> list[np.ndarray]:
 
 
 def _while(*args: Any) -> list[np.ndarray]:
-    *arrays, cond, body, consts = args
+    *arrays, cond, body, consts = unlabelled(args)
     fixed, state = arrays[:consts], arrays[consts:]
     while _run(cond, [*fixed, *state])[0]:
         state = _run(body, [*fixed, *state])
@@ -113,7 +116,8 @@ def _project(results: list[np.ndarray], index: int, *_: Any) -> np.ndarray:
 
 
 def _control(name: str, infer: Any, reference: Any, *attrs: str) -> Op:
-    return register(Op(name, "control", None, infer, reference, attrs=attrs, kinds="biufc", cost=0))
+    optional = () if name == "switch" else ("progress",)
+    return register(Op(name, "control", None, infer, reference, attrs=attrs, optional=optional, kinds="biufc", cost=0))
 
 
 scan = _control("scan", _infer_scan, _scan, "body", "consts", "carries", "length", "reverse")
@@ -125,6 +129,26 @@ project = register(Op("project", "project", 1, _infer_project, _project, attrs=(
 def result_types(node: Node) -> list[Type]:
     """The types of all results of a node that has several; of a scan's stacked ones, those of an element."""
     return node.op.results(node.inputs, node.attrs) if node.op.results is not None else _types(bodies(node)[-1].graph.outputs)
+
+
+def progress_of(node: Node) -> tuple[str, ...]:
+    """The label of a loop's bar, as the attributes end with it; empty for a loop without."""
+    return label_of(node.attrs)
+
+
+def label_of(values: Sequence[Any]) -> tuple[str, ...]:
+    """The label at the end of a loop's attributes, or of its inputs and attributes; empty where there is none."""
+    return (values[-1],) if type(values[-1]) is str else ()
+
+
+def unlabelled(values: Sequence[Any]) -> Sequence[Any]:
+    """The same without the label."""
+    return values[:-1] if type(values[-1]) is str else values
+
+
+def of_derivative(label: tuple[str, ...]) -> tuple[str, ...]:
+    """The label of a loop's derivative."""
+    return tuple([x if x.endswith(DERIVATIVE) else x + DERIVATIVE for x in label])
 
 
 def with_bodies(node: Node, changed: Sequence[Body]) -> tuple[Any, ...]:

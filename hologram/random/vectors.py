@@ -9,7 +9,7 @@ from hologram.errors import ArgumentError, ShapeError
 from hologram.linalg.decompositions import cholesky
 from hologram.numpy.arguments import array, wrap
 from hologram.numpy.elementwise import FUNCTIONS, where
-from hologram.numpy.manipulation import concat
+from hologram.numpy.joining import concat
 from hologram.numpy.reductions import logsumexp, sum
 from hologram.random.continuous import as_type, float_type, open_unit, standard_normal
 from hologram.random.discrete import bernoulli

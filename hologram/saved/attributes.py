@@ -13,10 +13,12 @@ from typing import Any, Protocol
 
 from hologram import dtypes
 from hologram.errors import ExportError, ProgramFileError
+from hologram.ir import symbolic_json
 from hologram.ir.graph import Body, Graph
-from hologram.ir.symbolic import Expr, Int, bounds, floordiv, mod
+from hologram.ir.symbolic import Expr, Int, bounds
+from hologram.ir.symbolic_json import MAX_INTEGER
+from hologram.primitives.host.factorizations import SVD_MODES
 
-MOST = 2**63 - 1  # integers
 LONGEST = 2**20  # elements of a list in an attribute
 
 
@@ -67,10 +69,10 @@ def _exactly(kind: type, what: str) -> Kind:
 
 
 def _integer(low: int) -> Kind:
-    what = f"an integer from {low} up" if low > -MOST else "an integer"
+    what = f"an integer from {low} up" if low > -MAX_INTEGER else "an integer"
 
     def decode(data: Any, _: Reader) -> int:
-        if type(data) is not int or not low <= data <= MOST:
+        if type(data) is not int or not low <= data <= MAX_INTEGER:
             raise refuse(what, data)
         return data
 
@@ -100,51 +102,20 @@ def _many(kind: Kind) -> Kind:
 
 
 # --- integers that may be symbols ------------------------------------------------------------------------------------
-#
-# A polynomial is a list of terms, [coefficient, atom, atom, ...]. An atom is the name of a symbol, or ["//", a, b] or ["%", a, b].
-
-_DIVISIONS = {"//": floordiv, "%": mod}
-_SIGNS = {"floordiv": "//", "mod": "%"}
-_DEEPEST = 32  # divisions in one another
-_MOST_TERMS = 1024
 
 
-def _encode_int(value: Int, writer: Any = None) -> Any:
-    if not isinstance(value, Expr):
-        return operator.index(value)
-    return [[c, *[[_SIGNS[a.key[0]], *map(_encode_int, a.args)] if a.args else a.name for a in monomial]] for monomial, c in value.terms.items()]
+def _decode_int(data: Any, reader: Reader) -> Int:
+    def check_divisor(b: Int) -> None:
+        low, high = bounds(b)
+        if high is not None and high < 1:
+            raise ProgramFileError(f"a division by {b}, which is not positive")
+        if low is None or low < 1:
+            reader.assume(b - 1)
 
-
-def _decode_int(data: Any, reader: Reader, depth: int = 0) -> Int:
-    if type(data) is int and -MOST <= data <= MOST:
-        return data
-    if type(data) is not list or not 0 < len(data) <= 64 or depth > _DEEPEST:
-        raise refuse(INTEGER.what, data)
-    total: Int = 0
-    for term in data:
-        if type(term) is not list or not 0 < len(term) <= 16 or type(term[0]) is not int or abs(term[0]) > MOST:
-            raise refuse(INTEGER.what, data)
-        product: Int = term[0]
-        for atom in term[1:]:
-            product = product * _decode_atom(atom, reader, depth)
-            if isinstance(product, Expr) and len(product.terms) > _MOST_TERMS:
-                raise refuse(INTEGER.what, data)
-        total = total + product
-    return total
-
-
-def _decode_atom(data: Any, reader: Reader, depth: int) -> Int:
-    if type(data) is str:
-        return reader.symbol(data)
-    if type(data) is not list or len(data) != 3 or type(data[0]) is not str or data[0] not in _DIVISIONS:
-        raise refuse("a symbol or a division", data)
-    a, b = (_decode_int(x, reader, depth + 1) for x in data[1:])
-    low, high = bounds(b)
-    if high is not None and high < 1:
-        raise ProgramFileError(f"a division by {b}, which is not positive")
-    if low is None or low < 1:
-        reader.assume(b - 1)
-    return _DIVISIONS[data[0]](a, b)
+    try:
+        return symbolic_json.decode(data, reader.symbol, check_divisor)
+    except symbolic_json.Malformed as e:
+        raise refuse(e.what, e.data) from None
 
 
 # --- what is more than numbers ---------------------------------------------------------------------------------------
@@ -177,8 +148,8 @@ _NAMES = frozenset(d.name for d in dtypes.ALL)
 FLAG = _exactly(bool, "true or false")
 COUNT = _integer(0)
 POSITIVE = _integer(1)
-STEP = _integer(-MOST)
-INTEGER = Kind("an integer or a polynomial of symbols", _encode_int, _decode_int)
+STEP = _integer(-MAX_INTEGER)
+INTEGER = Kind("an integer or a polynomial of symbols", lambda value, _: symbolic_json.encode(value), _decode_int)
 INTEGERS = _many(INTEGER)
 DTYPE = Kind("the name of an element type", _plain, _decode_dtype)
 BITS = Kind("bits", lambda value, _: value.hex(), _decode_bits)
@@ -206,10 +177,10 @@ KINDS: dict[str, Kind] = {
     "high": INTEGERS,
     "index": COUNT,
     "inverse": FLAG,
-    "length": COUNT,
+    "length": INTEGER,
     "low": INTEGERS,
     "lower": FLAG,
-    "mode": _word("values", "reduced", "full"),
+    "mode": _word(*SVD_MODES),
     "n": INTEGER,
     "norm": _word("backward", "ortho", "forward"),
     "order": COUNT,

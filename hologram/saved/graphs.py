@@ -14,12 +14,13 @@ import hologram.primitives.control as control
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ExportError, ProgramFileError
-from hologram.ir.graph import Graph, bodies
+from hologram.ir.graph import Graph
 from hologram.ir.leaves import input_, leaf
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import MULTI_RESULT, TABLE, Op, Shape
 from hologram.ir.storage import as_array
-from hologram.ir.symbolic import Expr, Int, bounds, is_static, prod, symbols_of, var
+from hologram.ir.symbolic import Expr, Int, bounds, is_static, prod, var
+from hologram.primitives.host.factorizations import TALL, WIDE, svd
 from hologram.primitives.markers import custom, example, mark, part, place, pullback
 from hologram.saved import version_1
 from hologram.saved.attributes import DTYPE, INTEGERS, KINDS, refuse
@@ -91,23 +92,16 @@ class GraphWriter:
     def _attributes(self, node: Node) -> list[Any]:
         if not is_saved(node.op):
             raise ExportError(f"export: {node.op.name}: values of this op exist only while a function is traced")
-        if node.op.kind == "control" and _is_symbolic(node):
-            raise ExportError(f"export: {node.op.name}: loops and branches of symbolic shapes are not saved: leave their axes out of dynamic")
         if node.op is custom and self._arguments is not None:
             self._arguments = node.inputs[1:]
         try:
-            return [KINDS[name].encode(value, self) for name, value in zip(node.op.attrs, node.attrs, strict=True)]
+            written = node.attrs[: len(node.op.attrs)]  # bars of loops are this process's
+            return [KINDS[name].encode(value, self) for name, value in node.op.named(written)]
         except ExportError as e:
             raise e if str(e).startswith("export") else ExportError(f"export: {node.op.name}: {e}") from None
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
-
-
-def _is_symbolic(node: Node) -> bool:
-    """Whether a loop or branch has symbolic shapes, or as many steps."""
-    inside = [x for b in bodies(node) for x in b.graph.nodes()]
-    return bool(symbols_of((node.attrs, [x.shape for x in node.inputs], [(x.shape, x.attrs) for x in inside])))
 
 
 class GraphReader:
@@ -154,15 +148,14 @@ class GraphReader:
             self.assumptions[slack] = None
 
     def body(self, data: Any) -> Graph:
-        """The graph of a loop or branch: closed, and of static shapes."""
-        graph = self.graph(data)
-        for node in graph.nodes():
-            if node.op is leaf or symbols_of((node.shape, node.attrs)):
-                raise ProgramFileError("the graph of a loop or branch holds an array, or symbols")
+        """The graph of a loop or branch: closed, but for the program's symbols."""
+        graph = self.graph(data, inside=True)
+        if any(node.op is leaf for node in graph.nodes()):
+            raise ProgramFileError("the graph of a loop or branch holds an array")
         return graph
 
-    def graph(self, data: Any) -> Graph:
-        """The graph. Raises ProgramFileError, naming the node and its op, for what is none."""
+    def graph(self, data: Any, inside: bool = False) -> Graph:
+        """The graph, a whole program's or one ``inside`` of a node. Raises ProgramFileError, naming the node and its op, for what is none."""
         if self._depth == DEEPEST:
             raise ProgramFileError(f"graphs are nested deeper than {DEEPEST} levels")
         inputs, rows, outputs = fields(data, "a graph", inputs=list, nodes=list, outputs=list)
@@ -171,16 +164,16 @@ class GraphReader:
             raise ProgramFileError(f"more than {MOST_NODES} nodes")
         self._depth += 1
         try:
-            return _Reading(self).graph(inputs, rows, outputs)
+            return _Reading(self).graph([self.type(x, inside) for x in inputs], rows, outputs)
         finally:
             self._depth -= 1
 
-    def type(self, data: Any) -> tuple[Shape, DType]:
-        """The shape and element type of an argument: extents are numbers or single symbols."""
+    def type(self, data: Any, inside: bool) -> tuple[Shape, DType]:
+        """The shape and element type of an argument. A program's extents are numbers or single symbols."""
         if type(data) is not list or len(data) != 2:
             raise refuse("a shape and an element type", data)
         shape, dtype = INTEGERS.decode(data[0], self), dtypes.of(DTYPE.decode(data[1], self))
-        if not all(is_static(n) or n in self._symbols.values() for n in shape):
+        if not inside and not all(is_static(n) or n in self._symbols.values() for n in shape):
             raise refuse("a shape of numbers and symbols", data[0])
         self.check_type(shape, dtype)
         return shape, dtype
@@ -213,9 +206,8 @@ class _Reading:
         self.guards = Guards(self.build)
         self.values: list[Node] = []
 
-    def graph(self, inputs: list[Any], rows: list[Any], outputs: list[Any]) -> Graph:
-        for i, row in enumerate(inputs):
-            shape, dtype = self.reader.type(row)
+    def graph(self, inputs: list[tuple[Shape, DType]], rows: list[Any], outputs: list[Any]) -> Graph:
+        for i, (shape, dtype) in enumerate(inputs):
             self.values.append(self.build(input_, (), (i, shape, dtype.name, None)))
         for row in rows:
             self.values.append(self.node(row))
@@ -257,8 +249,8 @@ class _Reading:
             self._check_leaf(*attrs)
         if op is custom and data[0] is not None and not attrs[0].fits(inputs[0], inputs[1:], attrs[1]):
             raise ProgramFileError("the derivative is that of another function")
-        if op.kind == "control" and not all(is_static(n) for x in inputs for n in x.shape):
-            raise ProgramFileError("control flow takes static shapes")
+        if op is control.scan:
+            self.reader.assume(attrs[op.attrs.index("length")])
         return self._made(op, inputs, attrs)
 
     def _made(self, op: Op, inputs: tuple[Node, ...], attrs: tuple[Any, ...]) -> Node:
@@ -279,8 +271,8 @@ class _Reading:
             raise ProgramFileError(f"the array is {array.dtype}{list(array.shape)}, not {dtype}{list(shape)}")
 
     def _bounds(self, node: Node) -> None:
-        """What of symbolic extents the type rules leave open: that slices stay inside, that there is something to take, that ``lq`` has no more
-        rows than columns."""
+        """What of symbolic extents the type rules leave open: that slices stay inside, that there is something to take, which way matrices are
+        longer."""
         if node.op.name == "slice":
             for n, a, b, s in zip(node.inputs[0].shape, *node.attrs, strict=True):
                 low, high, lowest, highest = (a, b, 0, n) if s > 0 else (b, a, -1, n - 1)
@@ -289,6 +281,9 @@ class _Reading:
         if node.op.name == "lq":
             rows, columns = node.inputs[0].shape[-2:]
             self.reader.assume(columns - rows)
+        if node.op is svd and node.attrs[0].endswith((TALL, WIDE)):
+            rows, columns = node.inputs[0].shape[-2:]
+            self.reader.assume(rows - columns if node.attrs[0].endswith(TALL) else columns - rows)
         if node.op.kind == "gather":
             for a, size in zip(*node.attrs[:2], strict=True):
                 slack = node.inputs[0].shape[a] - size

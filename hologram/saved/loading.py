@@ -88,7 +88,7 @@ def _program(header: dict[str, Any], arrays: list[np.ndarray], device: str | Non
     types = [_leaf_type(x, flag) for x, flag in zip(graph.inputs, flags, strict=True)]
     assumed = list(reader.assumptions)
     specification = Specification(name, parameters, arguments, types, assumed)
-    return Program(specification, Traced(graph, results, assumed), donated, precision, device)
+    return Program(specification, Traced(graph, results, assumed, []), donated, precision, device)
 
 
 def _leaf_type(x: Node, weak: bool) -> LeafType:

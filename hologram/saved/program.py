@@ -32,7 +32,7 @@ class Program(Jitted):
     def __init__(self, specification: Specification, traced: Traced, donated: Sequence[int], precision: str, device: str | None) -> None:
         super().__init__(self._record, (), (), (), precision, False, device)
         self._signature, self._traced, self._donated_arguments = specification, traced, list(donated)
-        self.__name__ = self.__qualname__ = specification.name
+        self.__name__ = self.__qualname__ = traced.graph.name = specification.name
         self.__doc__ = f"A saved program: {specification} -> {self.out_specs}."
 
     # --- what it is --------------------------------------------------------------------------------------------------

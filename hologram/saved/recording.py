@@ -7,8 +7,8 @@ from typing import Any
 
 from hologram import fft, linalg  # noqa: F401 - with the rules of their ops, which transforms of a program need
 from hologram.errors import ArgumentError
-from hologram.ir.graph import Graph
-from hologram.ir.node import Node
+from hologram.ir.graph import Body, Graph
+from hologram.ir.node import Builder, Node
 from hologram.ir.op import MULTI_RESULT
 from hologram.ir.symbolic import Expr, Int, substitute
 from hologram.ir.traversal import topological
@@ -58,7 +58,17 @@ def _replayed(graph: Graph, arguments: Sequence[Node], sizes: dict[str, Int]) ->
 
 
 def _at(x: Any, sizes: dict[str, Int]) -> Any:
-    """``x`` with the values of symbols, inside of tuples too."""
+    """``x`` with the values of symbols, inside of tuples and graphs too."""
     if type(x) is tuple:
         return tuple([_at(e, sizes) for e in x])
+    if type(x) is Body:
+        return Body(_graph_at(x.graph, sizes))
     return substitute(x, sizes) if isinstance(x, Expr) else x
+
+
+def _graph_at(graph: Graph, sizes: dict[str, Int]) -> Graph:
+    build = Builder()
+    made: dict[Node, Node] = {}
+    for n in graph.nodes():
+        made[n] = build(n.op, tuple([made[x] for x in n.inputs]), _at(n.attrs, sizes))
+    return graph.mapped(made)

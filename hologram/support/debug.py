@@ -11,6 +11,10 @@ import time
 from collections.abc import Callable, Iterator
 
 from hologram.settings import settings
+from hologram.support.progress.bars import phase
+
+Watcher = Callable[[str, int, int], None]  # of a phase of the compiler: its name, when it began and ended, as time.perf_counter_ns tells
+watchers: list[Watcher] = []
 
 DEVICES, TIMINGS, KERNELS, SOURCE, GRAPHS, PASSES, ASSEMBLY = range(1, 8)
 
@@ -25,8 +29,15 @@ _SILENT = contextlib.nullcontext()
 
 
 def timed(title: str) -> contextlib.AbstractContextManager[None]:
-    """Tells how long a block took."""
-    return _SILENT if settings.debug < TIMINGS else _told(title)
+    """Tells how long a block took, and whoever watches; it is what the thread does now."""
+    phase(title)
+    return _SILENT if settings.debug < TIMINGS and not watchers else _told(title)
+
+
+def noted(title: str, start: int) -> None:
+    """Tells those who watch of a block that began at ``start``, and has just ended."""
+    for watcher in list(watchers):
+        watcher(title, start, time.perf_counter_ns())
 
 
 def tell_time(title: str, seconds: float) -> None:
@@ -37,8 +48,9 @@ def tell_time(title: str, seconds: float) -> None:
 
 @contextlib.contextmanager
 def _told(title: str) -> Iterator[None]:
-    start = time.perf_counter()
+    start = time.perf_counter_ns()
     try:
         yield
     finally:
-        tell_time(title, time.perf_counter() - start)
+        tell_time(title, (time.perf_counter_ns() - start) * 1e-9)
+        noted(title, start)

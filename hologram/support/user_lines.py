@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from types import FrameType
+from types import FrameType, TracebackType
 
 from hologram.errors import HologramError
 
@@ -26,6 +26,12 @@ def user_place() -> tuple[str, int] | None:
     return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else None
 
 
+def at_line() -> str:
+    """`` at file.py:12``, of :func:`user_frame`, or nothing where no user's frame is left."""
+    place = user_place()
+    return "" if place is None else f" at {os.path.basename(place[0])}:{place[1]}"
+
+
 def user_line(error: BaseException) -> str:
     """The innermost line outside the packages that ``error`` came through."""
     place, traceback = "", error.__traceback__
@@ -35,6 +41,15 @@ def user_line(error: BaseException) -> str:
             place = f"{code.co_filename}:{traceback.tb_lineno}, in {code.co_name}"
         traceback = traceback.tb_next
     return place
+
+
+def user_traceback(error: BaseException) -> TracebackType | None:
+    """The traceback of ``error`` from its first line outside the packages, and outside of the interpreter's own loading of modules, on; None where
+    it came through none."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith((*_PACKAGES, "<frozen ")):
+        traceback = traceback.tb_next
+    return traceback
 
 
 def where() -> str:

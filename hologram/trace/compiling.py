@@ -13,6 +13,7 @@ from hologram.ir.graph import Graph
 from hologram.ir.leaves import leaf
 from hologram.settings import settings
 from hologram.support import forks
+from hologram.support.progress import bars
 from hologram.support.user_lines import located
 
 
@@ -68,21 +69,38 @@ def once(key: Any, make: Callable[[], Any]) -> Any:
         return job.result
 
 
-def compile_graph(graph: Graph, precision: str = "standard", device: str | None = None, homes: Sequence[str] = ()) -> Executable:
+def compile_graph(
+    graph: Graph, precision: str = "standard", device: str | None = None, homes: Sequence[str] = (), tiled: bool = False, name: str = ""
+) -> Executable:
     """The pipeline; it and what it needs (LLVM) are imported when a graph is first compiled.
 
     Without ``device`` a program runs where the values are that it closes over, or on the CPU; ``homes`` are the devices of the arguments, for
-    ``auto``. Raises DeviceError, with the user's line, for what the device does not run.
+    ``auto``, and ``name`` is the function's. A compilation that takes long is shown (``settings.progress``). Raises DeviceError, with the user's
+    line, for what the device does not run, with ``tiled`` also for products of symbolic extents that have none of a device's tiles.
     """
+    with bars.work(f"compiling {name}".rstrip()):
+        return _compiled(graph, precision, device, homes, tiled)
+
+
+def _compiled(graph: Graph, precision: str, device: str | None, homes: Sequence[str], tiled: bool) -> Executable:
     with _importing:
         from hologram.backends.compile import compile_graph as pipeline
 
     if device is None:
         device = home(n.attrs[0] for n in graph.nodes() if n.op is leaf) or CPU
     try:
-        return pipeline(graph, precision=precision, device=device, homes=homes)
+        return pipeline(graph, precision=precision, device=device, homes=homes, tiled=tiled)
     except DeviceError as e:
         raise located(e) from None
+
+
+def op_by_op(graph: Graph, max_ns: float) -> Any:
+    """The program of a graph of static shapes that runs one op at a time, on the CPU; None where an op has no kernel for all sizes, or a run takes
+    longer than ``max_ns``. Raises as :func:`compile_graph`."""
+    with _importing:
+        from hologram.backends.op_by_op.program import op_by_op as found
+
+    return found(graph, max_ns)
 
 
 def run(executable: Executable, storages: list[Any], donated: Mapping[int, int] | None = None, sizes: Mapping[str, int] | None = None) -> list[Any]:

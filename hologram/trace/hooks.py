@@ -1,5 +1,5 @@
 """Calls from modules of this package into modules that are written in terms of them: a Tensor's operators are below Tensors, which are below the
-conversions to Tensors. Each hook is found by name when it is first called, so no module imports one above it."""
+conversions to Tensors; reports stand above all. Each hook is found by name when it is first called, so no module imports one above it."""
 
 from __future__ import annotations
 
@@ -15,21 +15,28 @@ tensor: Callable[..., Any]  # (array): as hologram.tensor
 tensor_of_extent: Callable[[Any], Any]  # (extent): a symbolic extent as a scalar Tensor
 ufunc: Callable[..., Any]  # what __array_ufunc__ gives
 function: Callable[..., Any]  # what __array_function__ gives
+report_data: Callable[..., dict[str, Any]]  # (lowered, profile): as Explanation.data
+write_report: Callable[..., None]  # (path, data): a page of what Explanation.data gives
+write_report_data: Callable[..., None]  # (path, data): the same in JSON
 
 _MODULES = {
-    "realise": "lazy",
-    "shown": "lazy",
-    "tensor_beside": "convert",
-    "put": "convert",
-    "tensor": "convert",
-    "tensor_of_extent": "operators",
-    "ufunc": "numpy_protocols",
-    "function": "numpy_protocols",
+    "realise": "trace.lazy",
+    "shown": "trace.lazy",
+    "tensor_beside": "trace.convert",
+    "put": "trace.convert",
+    "tensor": "trace.convert",
+    "tensor_of_extent": "trace.operators",
+    "ufunc": "trace.numpy_protocols",
+    "function": "trace.numpy_protocols",
+    "report_data": "report.data.program:program_data",
+    "write_report": "report:write",
+    "write_report_data": "report:write_json",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(name)
-    found = globals()[name] = getattr(import_module(f"hologram.trace.{_MODULES[name]}"), name)
+    module, _, attribute = _MODULES[name].partition(":")
+    found = globals()[name] = getattr(import_module(f"hologram.{module}"), attribute or name)
     return found

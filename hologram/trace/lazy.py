@@ -30,7 +30,7 @@ from hologram.primitives.reductions import reduce_sum
 from hologram.primitives.scalar.elementwise import add, mul, neg, sub
 from hologram.settings import settings
 from hologram.support import forks
-from hologram.support.user_lines import located
+from hologram.support.user_lines import at_line, located
 from hologram.trace import tree
 from hologram.trace.compiling import compile_once, run
 from hologram.trace.host_movement import HostMovement, Spent, is_run, is_view, value_of, view_of
@@ -38,7 +38,8 @@ from hologram.trace.lazy_donation import LOST_ATTRS, donations
 from hologram.trace.lazy_programs import numbers
 from hologram.trace.lazy_programs.cache import PROGRAM_LIMIT, keep
 from hologram.trace.lazy_programs.cache import programs as _programs
-from hologram.trace.lazy_programs.numbers import Found, Generalised
+from hologram.trace.lazy_programs.immediate import Immediate, immediate
+from hologram.trace.lazy_programs.numbers import Found, Generalised, Structure
 from hologram.trace.lazy_programs.structure import MAX_SCALARS, scalar_operand
 from hologram.trace.operators import is_wide, settled
 from hologram.trace.recorder import Pending, levels_under_way, results_of, storage_module
@@ -141,8 +142,8 @@ class _Walk:
             if x.op is example:
                 raise located(TracedValueError(_NO_VALUE))
             if x not in made:
-                made[x] = build.like(x, tuple(made[i] for i in x.inputs))
-        return Graph([made[x] for x in sources], [made[x] for x in self.roots])
+                made[x] = build.with_inputs(x, tuple([made[i] for i in x.inputs]))
+        return Graph([made[x] for x in sources], [made[x] for x in self.roots], name=f"expression{at_line()}")
 
 
 def _is_kept(x: Node, reader: Op) -> bool:
@@ -166,6 +167,8 @@ def realise(*tensors: Tensor) -> None:
     with _lock:
         walk = _Walk([t._node for t in waiting])
         executable = _programs.get(walk.key) or _moved_by_numpy(walk)
+        if type(executable) is Immediate and executable.structure.left <= 0:
+            executable = None
         found = _Program(walk) if executable is None else None
         if found is not None:
             executable = found.executable
@@ -261,7 +264,7 @@ class _Program:
     """The program of an expression whose key by value has none: the ``executable`` that takes numbers as ``operands`` and ``sizes``; or, for want of
     one, the graphs to compile, taken while no node can settle, when others may go on."""
 
-    __slots__ = ("key", "executable", "operands", "sizes", "device", "_general", "_graph")
+    __slots__ = ("key", "executable", "operands", "sizes", "device", "_general", "_graph", "_structure", "_nodes")
 
     def __init__(self, walk: _Walk) -> None:
         self.key, self.device = walk.key, walk.device
@@ -270,6 +273,8 @@ class _Program:
         self.sizes: dict[str, int] | None = None
         found = numbers.look_up(walk)
         self._general = found if type(found) is Generalised else None
+        self._structure = found if type(found) is Structure else None
+        self._nodes = len(walk.order)
         if type(found) is Found:
             self.executable, self.operands, self.sizes, _ = found
         else:
@@ -278,8 +283,12 @@ class _Program:
     def compiled(self) -> Any:
         """The executable."""
         found = None if self._general is None else self._general.compiled(self.device)
+        small = None if self._structure is None else immediate(self._graph, self._structure, self._nodes)
         if found is not None:
             self.executable, self.operands, self.sizes, _ = found
+        elif small is not None:
+            self.executable = small
+            keep(self.key, small)
         else:
             self.executable = compile_once(("lazy", self.key), lambda: self._graph, device=self.device)
             keep(self.key, self.executable)

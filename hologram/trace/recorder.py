@@ -17,6 +17,7 @@ import struct
 import sys
 import threading
 import weakref
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -135,9 +136,13 @@ def _after_fork() -> None:
 class Trace:
     """Records the ops of one call of a user's function; used as a context manager by the thread that traces."""
 
-    __slots__ = ("assumptions", "builder", "captures", "inputs", "line", "lines", "name", "parent", "refused", "token", "__weakref__")
+    __slots__ = (
+        "assumptions", "builder", "captures", "decisions", "inputs", "line", "lines", "name", "parent", "refused", "sizes", "token", "__weakref__",
+    )  # fmt: skip
 
-    def __init__(self, name: str = "function") -> None:
+    def __init__(self, name: str = "function", sizes: Mapping[str, int] | None = None) -> None:
+        self.sizes = sizes or {}  # of symbols, in the call that is traced
+        self.decisions: list[Expr] = []  # those of the assumptions of which other calls get programs with symbols: see hologram.trace.decisions
         self.builder = Builder()
         self.lines: dict[Node, tuple[str, int] | None] = {}  # every node of this trace is a key
         self.line: tuple[str, int] | None = None  # of what is recorded next, where a transform knows it
@@ -186,7 +191,7 @@ class Trace:
         return node
 
     def graph(self, outputs: list[Node]) -> Graph:
-        return Graph(self.inputs, outputs, self.lines)
+        return Graph(self.inputs, outputs, self.lines, self.name)
 
 
 @contextlib.contextmanager

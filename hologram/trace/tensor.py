@@ -27,6 +27,7 @@ from hologram.ir.op import Shape
 from hologram.ir.symbolic import is_static
 from hologram.primitives.scalar import composite
 from hologram.primitives.scalar import elementwise as ew
+from hologram.support.html import html_method
 from hologram.support.user_lines import located
 from hologram.trace import arithmetic, hooks, operators
 from hologram.trace.host_movement import is_lendable
@@ -316,6 +317,8 @@ class Tensor:
         view = self._view("repr()")
         body = np.array2string(view, separator=", ", prefix="Tensor(", threshold=200)
         return f"Tensor({body}, dtype={view.dtype})"
+
+    _repr_html_ = html_method("notebook.tensors:tensor_html")
 
     def __str__(self) -> str:
         """The number alone of a Tensor of shape [], as NumPy prints it; ``repr`` of any other."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd import forward_ad
+from torch.autograd import forward_ad, profiler
 from torch.nn import Parameter
 
 from hologram import dtypes
@@ -27,6 +27,7 @@ from hologram_torch.autograd.function import call
 from hologram_torch.autograd.program import Program, Type
 from hologram_torch.bridge import cuda
 from hologram_torch.bridge.element_types import dtype_of
+from hologram_torch.bridge.profiler import RANGES, follow
 
 MAX_SIGNATURES = 256  # programs kept for one function
 AUTOCAST = (None, "lower", "float32")
@@ -138,6 +139,8 @@ class Wrapped:
             signature = ready.get(tuple(key))
             if signature is None or _modes() or (may_cast and torch.is_autocast_enabled("cpu")):
                 return general(args, options, tuple(key))
+            if profiler._is_profiler_enabled is not RANGES.is_on:
+                follow()
             # torch's zeros without memory have the address 0
             if len(addresses) != signature.addresses or 0 in addresses or forward_ad._current_level >= 0:
                 return signature.call([x for x in args if isinstance(x, Tensor)])

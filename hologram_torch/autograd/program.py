@@ -33,6 +33,7 @@ from hologram.transform.arguments import array_node, result_node
 from hologram.transform.nodes import has_tangents
 from hologram_torch.bridge import cuda, interop
 from hologram_torch.bridge.element_types import dtype_of, torch_dtype_of
+from hologram_torch.bridge.profiler import follow
 
 MAPPED_BYTES = 32 << 20  # bytes of a result from which on the C library maps fresh memory for it each time, which faults at every page
 MAX_VARIANTS = 64  # forms kept of one program: masks of differentiated arguments, axes of stacks
@@ -70,6 +71,7 @@ class Program:
 
     def run(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """Runs the program on tensors of its types, on the CPU or on its CUDA device. No result shares memory with an argument."""
+        follow()
         given = [plain(x, self.name, self.device) for x in tensors]
         if self.device != CPU:
             return self._run_elsewhere(given)

@@ -10,11 +10,13 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch.autograd import profiler
 
 from hologram.backends.llvm.memory import CACHE_LINE
 from hologram.ir.strides import contiguous_strides, own_movement
 from hologram.ir.symbolic import Expr, Int
 from hologram.ir.symbolic import symbols_of as variables_of
+from hologram_torch.bridge.profiler import RANGES
 from hologram_torch.compile.fx_types import NUMBER, TensorType
 from hologram_torch.compile.partition import Partition, Segment
 from hologram_torch.compile.simplify import is_token
@@ -42,6 +44,7 @@ class ProgramWriter:
         self.lines: list[str] = []
         self.names: dict[str, Any] = {"hg_conform": conform, "hg_otherwise": otherwise}
         self.names |= {"hg_int64": ctypes.c_int64, "hg_float64": ctypes.c_double, "hg_addressof": ctypes.addressof}
+        self.names |= {"hg_profiler": profiler, "hg_ranges": RANGES}
         self.executables: list[Any] = []
         self._targets: dict[str, CpuTarget | CudaTarget] = {}
         self._variables = 0
@@ -62,7 +65,8 @@ class ProgramWriter:
                 if node not in self.assigned:
                     self._by_torch(node)
         results = [self._value(x) for x in self.partition.results]
-        text = "\n    ".join(["def call(args):", *self._taken(), *self.lines, f"return ({''.join(r + ', ' for r in results)})"])
+        followed = "if hg_profiler._is_profiler_enabled is not hg_ranges.is_on: hg_ranges.follow()"
+        text = "\n    ".join(["def call(args):", *self._taken(), followed, *self.lines, f"return ({''.join(r + ', ' for r in results)})"])
         exec(compile(text, "<hologram program>", "exec"), self.names)  # noqa: S102
         call = self.names["call"]
         call._boxed_call = True

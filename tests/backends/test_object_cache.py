@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
@@ -26,6 +25,7 @@ import hologram.numpy as hnp
 from hologram.backends import object_cache as cache
 from hologram.errors import CacheWarning
 from hologram.settings import override
+from tests.support.stored.cache_entries import changed, changes, rewritten
 
 posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners and modes are those of POSIX")
 CODE = bytes(range(256)) * 40
@@ -420,21 +420,11 @@ def test_a_small_entry_loads_fast() -> None:
 # --- metadata that does not fit --------------------------------------------------------------------------------------
 
 
-def _rewritten(path: Path, key: str, change: Callable[[Any], Any]) -> None:
-    """The entry with another document, under a checksum that is right."""
-    content = path.read_bytes()
-    _, _, document_bytes, _, _ = cache._HEADER.unpack_from(content)
-    split = cache._HEADER.size + document_bytes
-    document, data = json.dumps(change(json.loads(content[cache._HEADER.size : split]))).encode(), content[split:]
-    header = cache._HEADER.pack(cache._MAGIC, cache._FORMAT, len(document), len(data), cache._checksum(key, document, data))
-    path.write_bytes(header + document + data)
-
-
 @pytest.mark.parametrize("document", [None, [], {}, {"target": 1, "meta": {}}, {"meta": {}}, {"target": "x"}, {"target": "x", "meta": []}])
 def test_a_document_of_another_form_is_refused(folder: Path, document: Any) -> None:
     key = cache.key("a")
     cache.store(key, CODE)
-    _rewritten(_only_entry(folder), key, lambda _: document)
+    rewritten(_only_entry(folder), key, lambda _: document)
     _is_recompiled(key, "its metadata cannot be read")
 
 
@@ -445,26 +435,6 @@ def test_a_document_that_is_no_json_is_refused(folder: Path, monkeypatch: pytest
             changed.setattr(cache.json, "dumps", lambda *_, d=document, **__: d.decode("latin-1"))
             cache.store(key, CODE)
         _is_recompiled(key, "its metadata cannot be read")
-
-
-def _paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    yield path
-    for k in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
-        yield from _paths(value[k], (*path, k))
-
-
-def _changed(value: Any, path: tuple[Any, ...], new: Any) -> Any:
-    """``value`` with another at ``path``; GONE takes it out."""
-    if not path:
-        return new
-    items = dict(value) if isinstance(value, dict) else dict(enumerate(value))
-    items[path[0]] = _changed(items[path[0]], path[1:], new)
-    items = {k: x for k, x in items.items() if x is not GONE}
-    return items if isinstance(value, dict) else list(items.values())
-
-
-GONE = object()
-WRONG = (GONE, None, -1, 2**40, 1.5, "x", [], {}, [[]])
 
 
 def _programs() -> list[Callable[[Any], Any]]:
@@ -480,16 +450,11 @@ def test_metadata_that_does_not_describe_the_code_is_refused(folder: Path, every
     x = np.random.default_rng(0).standard_normal((5, 3)).astype(np.float32)
     run = lambda: [y.numpy() for f in _programs() for y in hg.jit(f)(x)]  # noqa: E731
     expected = run()
-    cases = []
-    for path in sorted(folder.glob("*.hgo")):
-        *_, document_bytes, _, _ = cache._HEADER.unpack_from(content := path.read_bytes())
-        document = json.loads(content[cache._HEADER.size : cache._HEADER.size + document_bytes])
-        cases += [(path, content, place, new) for place in _paths(document["meta"], ("meta",)) for new in WRONG]
-    # what could be true is taken as true: fewer constants, a larger arena
-    cases = [c for c in cases if not (c[2][:2] == ("meta", "constants") and c[3] in (GONE, []) or c[2:] == (("meta", "arena"), 2**40))]
+    cases = [(path, place, new) for path in sorted(folder.glob("*.hgo")) for place, new in changes(path)]
     assert len(cases) > 200
-    for path, content, place, new in cases if everything else random.Random(0).sample(cases, 20):
-        _rewritten(path, path.stem, lambda d, place=place, new=new: _changed(d, place, new))
+    for path, place, new in cases if everything else random.Random(0).sample(cases, 20):
+        content = path.read_bytes()
+        rewritten(path, path.stem, lambda d, place=place, new=new: changed(d, place, new))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", CacheWarning)
             for got, want in zip(run(), expected, strict=True):

@@ -41,6 +41,11 @@ def test_the_pipeline_changes_what_is_seen() -> None:
     assert facts["darkest"] < 0.01 and facts["brightest"] > 0.9
 
 
+def test_the_report_is_written(tmp_path: Path) -> None:
+    photo.explain(photo.read(photo.sample())[:40, :50], tmp_path / "new" / "report.html")
+    assert "photo.py" in (tmp_path / "new" / "report.html").read_text(encoding="utf-8")
+
+
 def test_the_picture_is_drawn(tmp_path: Path) -> None:
     picture = photo.read(photo.sample())[::4, ::4]
     photo.draw(picture, picture / np.float32(255), tmp_path / "new" / "photo.png")

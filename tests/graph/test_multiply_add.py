@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,38 +16,19 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.llvm.toolchain import target
 from hologram.graph.multiply_add import fuse_products
-from hologram.graph.pass_manager import Context, run_passes
-from hologram.graph.pipeline import LEGALIZE, canonicalise, compile_to_plan
+from hologram.graph.pipeline import canonicalise, compile_to_plan
 from hologram.ir.graph import Graph
-from hologram.ir.leaves import input_
-from hologram.ir.node import Builder, Node, const_value
+from hologram.ir.node import Node
 from hologram.settings import override
 from tests.support.building import Draft
 from tests.support.devices.c_harness import run as run_in_c
+from tests.support.graphs.one_by_one import legalized, one_by_one, same
 from tests.support.graphs.random_graphs import arguments, seeds
+from tests.support.graphs.roundings import sums_of_products
 from tests.support.needs import needs_compilers
-from tests.support.optable import compiler, mismatch
+from tests.support.optable import compiler
 
-SHAPES = [(), (7,), (40,), (4, 9), (33, 3), (5, 70)]
-STEPS = ["mul", "mul", "add", "add", "sub", "neg", "transpose", "reduce_sum"]
 HAS_FMA = target.host().has("fma") or target.host().has("avx512f") or target.host().architecture == "aarch64"
-
-
-@st.composite
-def sums_of_products(draw: Any) -> Graph:
-    d = Draft()
-    shape, dtype = draw(st.sampled_from(SHAPES)), draw(st.sampled_from(["float32", "float64"]))
-    pool = [d.input(*shape, dtype=dtype) for _ in range(3)]
-    made: list[Node] = []
-    for op in draw(st.lists(st.sampled_from(STEPS), min_size=2, max_size=10)):
-        x = draw(st.sampled_from(pool))
-        if op == "reduce_sum":
-            made.append(d(op, x, (draw(st.integers(0, x.ndim - 1)),) if x.ndim else ()))
-        elif op == "transpose":
-            pool.append(d(op, d(op, x, tuple(range(x.ndim))[::-1]), tuple(range(x.ndim))[::-1]))
-        else:
-            pool.append(d(op, x) if op == "neg" else d(op, x, draw(st.sampled_from(pool))))
-    return d.graph(pool[-1], *made, *draw(st.lists(st.sampled_from(pool), max_size=2)))
 
 
 # --- the rule ---------------------------------------------------------------------------------------------------------
@@ -112,52 +93,13 @@ def test_nothing_is_fused_in_exact_or_with_the_pass_disabled() -> None:
 # --- bits -------------------------------------------------------------------------------------------------------------
 
 
-def _one_by_one(graph: Graph, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """The results of a legalized graph by a program for each node; for a sum of products with these."""
-    values: dict[Node, np.ndarray] = {}
-    terms = set[Node]()
-    for node in graph.nodes():
-        if node.op.name == "fused_mul" or (node.op.kind == "movement" and node.inputs[0] in terms):
-            terms.add(node)
-        elif node.op.name != "const":
-            values[node] = arrays[node.attrs[0]] if node.op is input_ else _alone(node, values)
-    return [values[x] if x in values else const_value(x) for x in graph.outputs]
-
-
-def _alone(node: Node, values: dict[Node, np.ndarray]) -> np.ndarray:
-    b, given, made = Builder(), list[np.ndarray](), dict[Node, Node]()
-
-    def copy(n: Node) -> Node:
-        if n not in made:
-            if n in values and n is not node:
-                made[n] = b(input_, (), (len(given), n.shape, n.dtype.name, None))
-                given.append(values[n])
-            else:
-                made[n] = b.like(n, tuple(copy(x) for x in n.inputs))
-        return made[n]
-
-    out = copy(node)
-    inputs = sorted((n for n in b.table.values() if n.op is input_), key=lambda n: n.attrs[0])
-    (result,) = compiler()(Graph(inputs, [out]), precision="standard").run_numpy(given)
-    return np.asarray(result)
-
-
-def _legalized(graph: Graph) -> Graph:
-    legal: Graph = run_passes(canonicalise(graph, "standard"), LEGALIZE, Context("standard", target.host().tile))
-    return legal
-
-
-def _same(got: Sequence[np.ndarray], want: Sequence[np.ndarray]) -> bool:
-    return all(not mismatch(np.asarray(g), np.asarray(w), 0).any() for g, w in zip(got, want, strict=True))
-
-
 @pytest.mark.skipif(not HAS_FMA, reason="the machine has no fused multiply-add")
 @given(sums_of_products(), seeds, st.booleans())
-def test_kernels_give_the_bits_of_their_nodes_one_by_one(graph: Graph, seed: int, special: bool) -> None:
+def test_kernels_give_the_bits_of_their_nodesone_by_one(graph: Graph, seed: int, special: bool) -> None:
     arrays = arguments(graph, seed, special)
-    legal = _legalized(graph)
+    legal = legalized(graph)
     note(str(legal))
-    assert _same(compiler()(graph, precision="standard").run_numpy(arrays), _one_by_one(legal, arrays))
+    assert same(compiler()(graph, precision="standard").run_numpy(arrays), one_by_one(legal, arrays))
 
 
 @given(sums_of_products(), seeds)
@@ -165,10 +107,10 @@ def test_vectors_and_threads_change_no_bit(graph: Graph, seed: int) -> None:
     arrays = arguments(graph, seed, False)
     want = compiler()(graph, precision="standard").run_numpy(arrays)
     with override(num_threads=2):
-        assert _same(compiler()(graph, precision="standard").run_numpy(arrays), want)
+        assert same(compiler()(graph, precision="standard").run_numpy(arrays), want)
     if target.host().has("avx2") and target.host().has("fma"):
         with override(target="x86-64-v3"):
-            assert _same(compiler()(graph, precision="standard").run_numpy(arrays), want)
+            assert same(compiler()(graph, precision="standard").run_numpy(arrays), want)
 
 
 @needs_compilers
@@ -179,7 +121,7 @@ def test_the_walk_in_c_gives_the_cpus_bits(graph: Graph, seed: int) -> None:
     want = compiler()(graph, precision="standard").run_numpy(arrays)
     plan = compile_to_plan(canonicalise(graph, "standard"), "standard", target.host().tile)
     with tempfile.TemporaryDirectory() as folder:
-        assert _same(run_in_c(plan, arrays, Path(folder), "standard"), want)
+        assert same(run_in_c(plan, arrays, Path(folder), "standard"), want)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -15,7 +15,8 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram import dtypes
 from hologram.errors import CompileError
-from hologram.graph import execution_plan, pipeline, verify_graph
+from hologram.graph import pipeline, verify_graph
+from hologram.graph.memory import call_sizes
 from hologram.ir.graph import Graph
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE
@@ -97,7 +98,7 @@ def test_graphs_kernels_and_plans_are_verified(monkeypatch: pytest.MonkeyPatch) 
     for module in (verify_graph, pipeline):
         monkeypatch.setattr(module, "verify_graph", lambda graph, when="", interned=True, around=None: graphs.append(when))
     monkeypatch.setattr(pipeline, "verify_kernel", kernels.append)
-    monkeypatch.setattr(execution_plan, "verify_allocation", lambda asked, plan: plans.append(plan))
+    monkeypatch.setattr(call_sizes, "verify_allocation", lambda asked, plan: plans.append(plan))
     w = hg.tensor(np.arange(4096, dtype=np.float32).reshape(64, 64))
 
     def f(x: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import io
-import json
 import pickle
 import zipfile
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from hologram.errors import ArgumentError, HologramError, ProgramFileError
 from hologram.primitives import TABLE
 from hologram.settings import override
 from tests.support.optable import seeded
+from tests.support.stored.program_files import contents, packed
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
 I = np.array([2, 0, 1])  # noqa: E741 - indices
@@ -61,22 +61,6 @@ def _ruled(x: Any, i: Any) -> Any:
 
 PROGRAMS = [hg.export(f, X, I).to_bytes() for f in (_dense, _loops, _factors, _ruled)]
 DYNAMIC = hg.export(hg.jit(lambda x, i: (x[1:, : x.shape[1] // 2], hnp.take(x, i, axis=0)), dynamic={0: (0, 1)}), X, I).to_bytes()
-
-
-def contents(data: bytes) -> tuple[Any, dict[str, bytes]]:
-    """``program.json`` and the arrays' members."""
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
-    return json.loads(members.pop("program.json")), members
-
-
-def packed(header: Any, members: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", compression) as archive:
-        archive.writestr("program.json", header if isinstance(header, bytes) else json.dumps(header))
-        for name, data in members.items():
-            archive.writestr(name, data)
-    return file.getvalue()
 
 
 def changed(change: Callable[[Any], Any], data: bytes = PROGRAMS[0]) -> bytes:
@@ -314,10 +298,11 @@ def _symbol(scan: Any) -> None:
     body["outputs"][1] = at + 1
 
 
-def test_symbols_stay_out_of_loops() -> None:
+def test_symbols_in_loops_are_those_of_arguments() -> None:
     header, members = contents(PROGRAMS[1])
     _symbol(next(n for n in header["graph"]["nodes"] if n[0] == "scan"))
-    refused(packed(header | {"symbols": ["n0"]}, members), "holds an array, or symbols")
+    refused(packed(header | {"symbols": ["n0"]}, members), "declares n0, and no argument's shape says what that is")
+    refused(packed(header, members), "declares no symbol 'n0'")
 
 
 def test_loops_that_do_not_fit() -> None:

@@ -229,11 +229,6 @@ def test_dynamic_of_what_may_be_left_out() -> None:
             hg.jit(f, **options)
 
 
-def test_associative_scans_over_symbolic_axes_are_refused() -> None:
-    with pytest.raises(ShapeError, match="symbolic extent: leave the axis out of jit's dynamic.*test_extent.py"):
-        hg.jit(lambda t: hg.associative_scan(lambda p, q: p + q, t), dynamic=True)(X)
-
-
 @pytest.mark.parametrize(
     "use",
     [

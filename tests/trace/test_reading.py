@@ -28,21 +28,6 @@ from hologram.trace.recorder import storage_module
 DTYPES = [d.np for d in dtypes.ALL]
 
 
-@pytest.fixture
-def compilations(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What is compiled from now on."""
-    lazy.clear()
-    made: list[Any] = []
-    compile_graph = compiling.compile_graph
-
-    def counted(*args: Any, **options: Any) -> Any:
-        made.append(args[0])
-        return compile_graph(*args, **options)
-
-    monkeypatch.setattr(compiling, "compile_graph", counted)
-    return made
-
-
 def numbers(dtype: Any, shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
     """Any bits: NaNs of all kinds too, and of bool both values."""
     rng = np.random.default_rng(seed)

@@ -18,13 +18,15 @@ _DOUBLE = re.compile(r"\bf64\b|\bc128\b|hg_c128|hg_f64|hg_bits_f64|f64_to_|odd_"
 
 
 class Program:
-    """``text`` of all kernels, alike ones once; ``names`` and ``mappings`` by kernel. ``double``: whether float64 is used."""
+    """``text`` of all kernels, alike ones once; ``names`` and ``mappings`` by kernel, ``kernel_texts`` by the text of its IR.
+    ``double``: whether float64 is used."""
 
     def __init__(self, kernels: Iterable[Kernel], dialect: str, precision: str = "standard") -> None:
         self.dialect: Dialect = DIALECTS[dialect]
         scalars = Scalars(self.dialect)
         made: dict[str, tuple[str, Mapping]] = {}
         self.names: dict[Kernel, str] = {}
+        self.kernel_texts: dict[str, str] = {}
         self.mappings: dict[Kernel, Mapping] = {}
         texts: list[str] = []
         for k in kernels:
@@ -32,7 +34,8 @@ class Program:
             if key not in made:
                 writer = KernelWriter(k, scalars, precision)
                 name = f"kernel{len(made)}"
-                texts.append(writer.render(name))
+                self.kernel_texts[key] = writer.render(name)
+                texts.append(self.kernel_texts[key])
                 made[key] = name, writer.mapping
             self.names[k], self.mappings[k] = made[key]
         body = "\n".join([*scalars.vectors.values(), *scalars.functions.values(), *texts])

@@ -43,20 +43,25 @@ class CpuBackend:
         return target.host().tile
 
     def generate(self, compilation: Compilation) -> Generated:
-        """Object code of a program. One that symbolic extents or functions of the host keep from being stored is generated each time."""
-        machine, checked = target.host(), settings.checked
+        """Object code of a program. One that functions of the host keep from being stored is generated each time."""
+        machine, checked, profiled = target.host(), settings.checked, settings.profile
         leaves = metadata.leaves_of(compilation.traced)
-        settled = _settled(compilation, checked)
+        settled = _settled(compilation, checked, profiled)
         source = Source(
             None if settled is None else cache.key("graph", str(compilation.traced), *settled),
             lambda: compilation.execution_plan,
             compilation.guarantee,
             machine,
             checked,
+            profiled,
+            compilation.traced.name,
             lambda s: metadata.of(s, compilation.guarantee, leaves),
             lambda known: metadata.describes(known, compilation.traced, leaves),
         )
-        return Generated(compilation, machine, checked, leaves, settled, source, source.generate())
+        code = source.generate()
+        if settings.verify:
+            metadata.verify(code.known, compilation.traced, leaves)
+        return Generated(compilation, machine, checked, leaves, settled, source, code)
 
     def load(self, generated: Generated) -> Executable:
         """The executable: linked code, and the storages of its constants, those that are folded computed now unless some program holds them."""
@@ -74,11 +79,11 @@ class CpuBackend:
 BACKEND = CpuBackend()
 
 
-def _settled(compilation: Compilation, checked: bool) -> tuple[str, ...] | None:
+def _settled(compilation: Compilation, checked: bool, profiled: bool) -> tuple[str, ...] | None:
     """What the object code of a program depends on besides its graph; None where the disk cache cannot have it."""
     traced = compilation.traced
     host = host_nodes(traced)
-    if traced.symbols() or any(is_bound(x.attrs) for x in host):
+    if any(is_bound(x.attrs) for x in host):
         return None
     natively = any(x.inputs and lapack.runs_natively(x.op.name, x.inputs[0].dtype) for x in host) and lapack.available()
     return (
@@ -88,6 +93,8 @@ def _settled(compilation: Compilation, checked: bool) -> tuple[str, ...] | None:
         "lapack" if natively else "",
         "checked" if checked else "",
         "verified" if settings.verify else "",
+        "profiled" if profiled else "",
+        *sorted(f"{a.name} from {a.low} to {a.high}" for a in traced.variables()),
     )
 
 
@@ -114,6 +121,8 @@ def _computed(generated: Generated, types: list[Any]) -> list[Any]:
         compilation.guarantee,
         generated.machine,
         generated.checked,
+        generated.source.profiled,
+        f"{compilation.traced.name or 'expression'}, constants",
         lambda s: metadata.of_initializer(s, leaves),
         lambda known: metadata.describes_initializer(known, types, leaves),
     )

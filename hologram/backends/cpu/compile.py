@@ -9,16 +9,19 @@ from typing import Any, NamedTuple
 
 from hologram.backends import object_cache as cache
 from hologram.backends.llvm.graph import lapack
+from hologram.backends.llvm.graph.counters import COUNTERS, steps_of
 from hologram.backends.llvm.graph.module import ModuleWriter
 from hologram.backends.llvm.graph.writer import routines_of
 from hologram.backends.llvm.toolchain import target
 from hologram.backends.native import calls
+from hologram.backends.native.code.counters import MAX_STEPS
 from hologram.backends.native.code.records import PARALLEL, TEAM
 from hologram.backends.native.module import MAX_ALLOCATION_BYTES
 from hologram.backends.native.processors import usable_processors
 from hologram.errors import CompileError
 from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.lower.control_step import ControlStep
+from hologram.ir.symbolic_json import encode
 from hologram.support import debug
 from hologram.support.cached_property import cached_property
 
@@ -30,7 +33,7 @@ TEAM_NS = 15_000.0
 
 _FACTS = {
     "outputs": [(str, int)],
-    "computed": [(str, [int])],
+    "computed": [(str, list)],
     "arena": int,
     "long": bool,
     "brief": bool,
@@ -43,9 +46,9 @@ _FACTS = {
 class CompiledModule:
     """The code of ``plan`` for ``machine``, ``checked`` or not, as text."""
 
-    def __init__(self, plan: ExecutionPlan, precision: str, machine: target.Target, checked: bool = False) -> None:
-        self.execution_plan, self.target = plan, machine
-        self._writer = ModuleWriter(precision, machine, checked).render(plan, plan.allocate({}) if plan.static else None)
+    def __init__(self, plan: ExecutionPlan, precision: str, machine: target.Target, checked: bool = False, profiled: bool = False) -> None:
+        self.execution_plan, self.target, self.profiled = plan, machine, profiled
+        self._writer = ModuleWriter(precision, machine, checked, profiled).render(plan, plan.allocate({}) if plan.static else None)
         self.llvm = self._writer.whole()
         # LLVM's passes
         self.pipeline = "loops" if any(isinstance(s, ControlStep) for s in plan.steps) else "kernel"
@@ -56,15 +59,25 @@ class CompiledModule:
         return self._writer.modules(usable_processors)
 
     @property
+    def functions(self) -> dict[str, list[str]]:
+        """The names of the functions of each kernel, by the kernel's text."""
+        found: dict[str, list[str]] = {}
+        for (text, *_), name in self._writer.names.items():
+            found.setdefault(text, []).append(name)
+        return found
+
+    @property
     def facts(self) -> dict[str, Any]:
         """What a call of any plan must know."""
         s, routines = self.execution_plan, routines_of(self.llvm)
-        return {
+        has_bars = "call ptr @hg_bar_begin(" in self.llvm  # whoever draws them needs the GIL, and may end the call
+        counted = {"steps": steps_of(s)} if self.profiled else {}
+        return counted | {
             "outputs": [(o.kind, o.index) for o in s.outputs],
-            "computed": [(n.dtype.name, list(s.result_shape(n))) for n in s.computed] if s.static else [],
+            "computed": [(n.dtype.name, list(map(encode, s.result_shape(n)))) for n in s.computed],
             "arena": s.allocate({}).arena_bytes if s.static else 0,
-            "long": is_long(s.cost),
-            "brief": not is_long(s.donated_cost),
+            "long": is_long(s.cost) or has_bars,
+            "brief": not is_long(s.donated_cost) and not has_bars,
             "routines": routines,
             "parallel": (PARALLEL | TEAM * (s.cost > TEAM_NS and not routines)) * ("@hg_parallel_for(ptr %ctx" in self.llvm),
         }
@@ -90,20 +103,22 @@ class ObjectCode(NamedTuple):
 class Source:
     """What the code of one plan is generated from. ``key`` is that of the disk cache, None where it is not asked. ``plan()`` is asked for only where
     the cache has no code; ``meta(plan)`` tells what a call must know besides the facts of any plan, and ``describes(known)`` whether what the cache
-    has can be the caller's."""
+    has can be the caller's. ``profiled`` code counts what it does; ``name`` is what was traced."""
 
     key: str | None
     plan: Callable[[], ExecutionPlan]
     precision: str
     machine: target.Target
     checked: bool
+    profiled: bool
+    name: str
     meta: Callable[[ExecutionPlan], Known]
     describes: Callable[[Known], bool]
 
     @cached_property
     def module(self) -> CompiledModule:
         """The module's text."""
-        return CompiledModule(self.plan(), self.precision, self.machine, self.checked)
+        return CompiledModule(self.plan(), self.precision, self.machine, self.checked, self.profiled)
 
     def generate(self) -> ObjectCode:
         """Object code from the disk cache, else generated and stored there."""
@@ -122,13 +137,14 @@ class Source:
         with debug.timed("code generation"):
             objects = target.compile_modules(modules, made.target, [made.pipeline, *["kernel"] * (len(modules) - 1)])
         if self.key is not None:
-            cache.store(self.key, b"".join(objects), known | {"objects": [len(o) for o in objects]})
+            cache.store(self.key, b"".join(objects), known | {"objects": [len(o) for o in objects]}, kind="program")
         return ObjectCode(objects, known, stored=False)
 
     def link(self, code: ObjectCode) -> tuple[target.Code, Known]:
         """Linked code, and what a call must know of it. Stored code that cannot be linked is generated again."""
         try:
-            return _linked(code.objects, code.known), code.known
+            with debug.timed("linking"):
+                return self._linked(code), code.known
         except (CompileError, KeyError) as e:
             if not code.stored:
                 raise
@@ -136,14 +152,22 @@ class Source:
             cache.refuse(self.key, f"its code cannot be linked ({e})")
         return self.link(self._generated())
 
+    def _linked(self, code: ObjectCode) -> target.Code:
+        symbols = calls.symbols() | lapack.addresses(code.known["routines"])
+        if not self.profiled:
+            return target.link(code.objects, symbols)
+        from hologram.backends.native import counters  # loads native code that profiled programs alone need
+
+        counted = counters.new_program(code.known["steps"], self.plan, self.name)
+        return target.link(code.objects, symbols | counters.symbols() | {COUNTERS: counted.address}, kept=counted)
+
     def _fits(self, code: bytes, known: Known) -> bool:
-        return cache.fits(known, _FACTS) and _consistent(code, known) and self.describes(known)
+        facts = _FACTS | {"steps": int} if self.profiled else _FACTS
+        return cache.fits(known, facts) and _consistent(code, known) and self.describes(known)
 
 
 def _consistent(code: bytes, known: Known) -> bool:
     flags, sizes = known["parallel"], known["objects"]
+    if not 0 < known.get("steps", 1) <= MAX_STEPS:
+        return False
     return 0 <= flags <= PARALLEL | TEAM and 0 <= known["arena"] <= MAX_ALLOCATION_BYTES and min(sizes, default=0) > 0 and sum(sizes) == len(code)
-
-
-def _linked(objects: list[bytes], known: Known) -> target.Code:
-    return target.link(objects, calls.symbols() | lapack.addresses(known["routines"]))

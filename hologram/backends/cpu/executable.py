@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import json
+import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from hologram import dtypes
+from hologram.backends import object_cache as cache
 from hologram.backends.base import BaseExecutable, tell_program
+from hologram.backends.cpu import listing, metadata
 from hologram.backends.cpu.compile import Source, is_long
 from hologram.backends.llvm.toolchain import target
 from hologram.backends.native import addresses, calls, storage
+from hologram.backends.native.code.records import Bound
+from hologram.backends.native.module import Record
 from hologram.graph.compilation import Compilation
 from hologram.graph.execution_plan import bind_symbols
+from hologram.graph.memory.call_sizes import CallSizes
 from hologram.graph.memory.growing import GrowingArena
 from hologram.ir.aval import Aval, aval
 from hologram.settings import settings
 from hologram.support import debug
+from hologram.support.cached_property import cached_property
 
 MOST_SIZES = 64  # plans that a graph with symbolic shapes keeps
 
@@ -28,6 +37,8 @@ class Executable(BaseExecutable):
     ``input``, a ``constant`` or ``computed``, and which. ``donors[i]`` are inputs in whose memory the i-th computed result may be put;
     ``brief`` tells that a call is then short.
     ``folded`` keeps those of the constants alive that were computed from others; ``source`` is what the code was generated from.
+
+    ``twin`` is the same program with counters, which runs in its place while profiles are made; itself for one that has them.
     """
 
     remote = False
@@ -46,21 +57,26 @@ class Executable(BaseExecutable):
     ) -> None:
         super().__init__(compilation)
         self.target, self.checked, self.constants, self._code, self._folded, self._source = machine, checked, constants, code, folded, source
-        self.dynamic = bool(self.traced.symbols())
+        self._facts = _facts(known)
+        self.sizes = metadata.call_sizes(known, self.traced)
+        self.dynamic = self.sizes is not None
         self.outputs: list[tuple[str, int]] = [(kind, index) for kind, index in known["outputs"]]
         self.arena_bytes: int = known["arena"]
         self.long: bool = known["long"]
         self.brief: bool = known["brief"]
         self.parallel: int = known["parallel"]
         self.donors: list[list[int]] = known["donors"]
-        self.computed: list[Aval] | None = None if self.dynamic else [aval(dtypes.of(d), tuple(s)) for d, s in known["computed"]]
+        self._dtypes = [dtypes.of(d) for d, _ in known["computed"]]
+        self.computed: list[Aval] | None = (
+            None if self.dynamic else [aval(d, tuple(s)) for d, (_, s) in zip(self._dtypes, known["computed"], strict=True)]
+        )
         self.address: int = code.address("graph")
         if self.brief and self.computed is not None:
             self.reusable = [(i, of, d) for i, (of, d) in enumerate(zip(self.computed, self.donors, strict=True)) if d]
         self._all_computed = self.outputs == [("computed", i) for i in range(len(self.outputs))] and len(self.outputs) == len(self.donors)
         self._calls: dict[tuple[bool, int], Callable[..., None]] = {}  # by whether they are long, and the arena
         self._arena: GrowingArena | None = None
-        self._sizes: dict[tuple[int, ...], tuple[list[Aval], list[int], int]] = {}
+        self._known: dict[tuple[int, ...], tuple[list[Aval], list[int], int]] = {}  # what calls need, by the symbols' values
         tell_program(compilation, lambda: f"cpu: {self.target.id}", "LLVM IR", lambda: self._source.module.llvm)
         debug.tell(debug.ASSEMBLY, "assembly", lambda: self.as_text("asm"))
 
@@ -74,6 +90,8 @@ class Executable(BaseExecutable):
         computed, arena = self.computed, self.arena_bytes
         if computed is None:
             computed, symbols, arena = self.at_shapes([x.aval.shape for x in inputs]) if sizes is None else self.at_sizes(sizes)
+        if settings.profile and (twin := self.twin) is not self:
+            return twin.run(inputs, donated, sizes)
         taken = donated or {}
         outs = [inputs[taken[i]] if i in taken else storage.empty(a) for i, a in enumerate(computed)]
         long = self.long and not taken
@@ -91,9 +109,7 @@ class Executable(BaseExecutable):
     def _bind(self, long: bool, arena: int) -> Callable[..., None]:
         """The native function that :meth:`run` calls: of the addresses of inputs and results, and of the integers of a program with symbols, whose
         slots follow."""
-        results = len(self.donors)
-        if self.dynamic:
-            results += len(self.execution_plan.symbol_slots)
+        results = len(self.donors) + (0 if self.sizes is None else self.sizes.integers)
         keep = (self._code, self._folded)  # not the executable, which keeps the function
         call = addresses.bind(self.address, len(self.traced.inputs), results, self.constants, (), arena, long, self.parallel, keep=keep)
         _remember(self._calls, (long, arena), call)
@@ -111,37 +127,62 @@ class Executable(BaseExecutable):
         if computed is None:
             computed, symbols, arena = self.at_shapes(shapes) if sizes is None else self.at_sizes(sizes)  # type: ignore[assignment]
         inputs = len(self.traced.inputs)
-        return addresses.bind(self.address, inputs, len(computed), self.constants, symbols, arena, self.long, self.parallel, keep=self)
+        call = addresses.bind(self.address, inputs, len(computed), self.constants, symbols, arena, self.long, self.parallel, keep=self)
+        _bound_calls.add(call)
+        if settings.profile:
+            _set_address(call, is_profiled=True)
+        return call
+
+    # --- with counters -------------------------------------------------------------------------------------------------
+
+    @property
+    def twin(self) -> Executable:
+        return self if self._source.profiled else self._with_counters or self  # itself is not remembered: it would keep itself
+
+    @cached_property
+    def _with_counters(self) -> Executable | None:
+        """The program with counters, from the same plan; None where the compiler, whose settings may have changed, gives another."""
+        key = None if self._source.key is None else cache.key("profiled", self._source.key)
+        source = replace(self._source, key=key, profiled=True)
+        code, known = source.link(source.generate())
+        if _facts(known) != self._facts:
+            return None
+        return Executable(self.compilation, self.target, self.checked, code, known, self.constants, self._folded, source)
+
+    def for_all_sizes(self) -> Callable[..., None] | None:
+        """A function as :meth:`bound` gives, which takes the values of the symbols behind the addresses; None where a program with symbols has
+        intermediates, whose places depend on sizes. It does not give up the GIL."""
+        if self.sizes is not None and self.sizes.integers != len(self.sizes.symbols):
+            return None
+        return self._bind(False, self.arena_bytes)
 
     def at_shapes(self, shapes: Sequence[tuple[int, ...]]) -> tuple[list[Aval], list[int], int]:
         """Result types, integers and arena of a call with inputs of these shapes, for a program whose extents are symbolic."""
-        return self.at_sizes(bind_symbols(self.execution_plan.inputs, list(shapes)))
+        return self.at_sizes(bind_symbols(self.traced.inputs, list(shapes)))
 
     def at_sizes(self, values: Mapping[str, int]) -> tuple[list[Aval], list[int], int]:
         """As :meth:`at_shapes`, for these values of the symbols."""
-        key = tuple(values[name] for name in self.execution_plan.symbols)
-        found = self._sizes.get(key)
+        assert self.sizes is not None
+        key = tuple([values[name] for name in self.sizes.symbols])
+        found = self._known.get(key)
         if found is None:
-            found = self._at(values)
-            _remember(self._sizes, key, found)
+            found = self._at(self.sizes, values)
+            _remember(self._known, key, found)
         return found
 
     def is_long_at(self, shapes: Sequence[tuple[int, ...]]) -> bool:
         """Whether a call with inputs of these shapes is expected to take so long that others should have the GIL."""
-        return self.long and (
-            self.computed is not None or is_long(self.execution_plan.cost_at(bind_symbols(self.execution_plan.inputs, list(shapes))))
-        )
+        return self.long and (self.sizes is None or is_long(self.sizes.cost_at(bind_symbols(self.traced.inputs, list(shapes)))))
 
-    def _at(self, values: Mapping[str, int]) -> tuple[list[Aval], list[int], int]:
+    def _at(self, sizes: CallSizes, values: Mapping[str, int]) -> tuple[list[Aval], list[int], int]:
         """What :meth:`at_sizes` gives for values of the symbols."""
-        s = self.execution_plan
         self.compilation.verify_sizes(values)
         if self._arena is None:
-            self._arena = GrowingArena(s)
+            self._arena = GrowingArena(sizes)
         offsets, arena = self._arena.at(values)
-        of = [values[name] for name in s.symbols]
-        shapes, _ = s.sizes(*of)
-        return [aval(n.dtype, shape) for n, shape in zip(s.computed, shapes, strict=True)], [*of, *offsets], arena
+        of = [values[name] for name in sizes.symbols]
+        shapes, _ = sizes.at(*of)
+        return [aval(d, shape) for d, shape in zip(self._dtypes, shapes, strict=True)], [*of, *offsets], arena
 
     # --- seeing inside -------------------------------------------------------------------------------------------------
 
@@ -151,6 +192,32 @@ class Executable(BaseExecutable):
             "llvm": lambda: target.optimised_ir(self._source.module.llvm, self.target, self._source.module.pipeline),
             "asm": lambda: target.assembly(self._source.module.llvm, self.target, self._source.module.pipeline),
         }
+
+    def kernel_code(self) -> tuple[str, dict[str, str]]:
+        parts = listing.functions(self._texts["asm"]())
+        made = {text: "\n".join(parts[n] for n in names if n in parts) for text, names in self._source.module.functions.items()}
+        return "assembly", {text: code for text, code in made.items() if code}
+
+
+def _facts(known: Mapping[str, Any]) -> str:
+    """What a call must know of a program's code, as text."""
+    return json.dumps({name: known[name] for name in ("outputs", "computed", "arena", "long", "parallel", "donors", "constants", "held")})
+
+
+_bound_calls: weakref.WeakSet[Any] = weakref.WeakSet()  # what :meth:`Executable.bound` gave, and somebody has
+
+
+def profile_bound_calls(is_profiled: bool) -> None:
+    """Programs that callers have by address run with counters from now on, or without. Calls under way end as they began."""
+    for call in list(_bound_calls):
+        _set_address(call, is_profiled)
+
+
+def _set_address(call: Any, is_profiled: bool) -> None:
+    kept = getattr(call, "__self__", None)
+    if isinstance(kept, tuple):  # of native code; :func:`addresses.bind`
+        table, executable = kept[0], kept[-1]
+        Record(Bound, table.data).graph = (executable.twin if is_profiled else executable).address
 
 
 def _remember(memo: dict[Any, Any], key: Any, value: Any) -> None:

@@ -199,6 +199,17 @@ class Api:
         """Of the current device."""
         return int(self._runtime.eventCreateWithFlags(self._runtime.eventDisableTiming))
 
+    def new_timed_event(self) -> int:
+        """As :meth:`new_event`, of which :meth:`elapsed` may be asked."""
+        return int(self._runtime.eventCreateWithFlags(0))
+
+    def elapsed(self, first: int, second: int) -> float:
+        """Nanoseconds from one event to another, both of which have been reached."""
+        return float(self._runtime.eventElapsedTime(first, second)) * 1e6
+
+    def destroy_event(self, event: int) -> None:
+        self._runtime.eventDestroy(event)
+
     def record(self, event: int, stream: int) -> None:
         """The event is now after the stream's work so far."""
         self._runtime.eventRecord(event, stream)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -23,10 +24,12 @@ from hologram.backends.cuda.recording import COPY, COPY_TEXT
 from hologram.backends.device import driver, runtime
 from hologram.backends.device.driver import Launch, Place
 from hologram.backends.device.listing import numbered
+from hologram.backends.timing import Times
 from hologram.errors import CompileError, DeviceError
 from hologram.support.cached_property import cached_property
 
 PER_THREAD_STREAM = 2  # a name for another stream in each thread
+CLOCK_SECONDS = 10.0  # after which times since an event are told too coarsely
 OLDEST = 80  # whose matrix units take bfloat16
 INSTALL = 'pip install "hologram-compute[cuda]"'
 
@@ -60,6 +63,48 @@ class Event(driver.Event):
     def __del__(self) -> None:
         if hasattr(self, "event"):
             self.device.spare_events.append(self.event)
+
+
+class Clock:
+    """An event ``origin`` that was reached ``at`` a time of the host: it relates the device's clock to the host's."""
+
+    __slots__ = ("cuda", "origin", "at")
+
+    def __init__(self, device: Device) -> None:
+        self.cuda = device.cuda
+        with self.cuda.on(device.number):
+            self.origin = self.cuda.new_timed_event()
+            self.cuda.record(self.origin, 0)
+            self.cuda.wait(self.origin)
+        self.at = time.perf_counter_ns()
+
+    def __del__(self) -> None:
+        if hasattr(self, "at") and not self.cuda.ended:
+            with contextlib.suppress(*self.cuda.errors):  # of a device that is lost
+                self.cuda.destroy_event(self.origin)
+
+
+class Marks:
+    """Two events around a command."""
+
+    __slots__ = ("device", "cuda", "clock", "first", "second")
+
+    def __init__(self, device: Device, clock: Clock) -> None:
+        self.device, self.cuda, self.clock = device, device.cuda, clock
+        with self.cuda.on(device.number):
+            self.first, self.second = self.cuda.new_timed_event(), self.cuda.new_timed_event()
+
+    def times(self) -> tuple[float, float]:
+        with self.cuda.on(self.device.number):
+            self.cuda.wait(self.second)
+            begin = self.clock.at + self.cuda.elapsed(self.clock.origin, self.first)
+            return begin, begin + self.cuda.elapsed(self.first, self.second)
+
+    def __del__(self) -> None:
+        if hasattr(self, "second") and not self.cuda.ended:
+            with contextlib.suppress(*self.cuda.errors):  # of a device that is lost
+                self.cuda.destroy_event(self.first)
+                self.cuda.destroy_event(self.second)
 
 
 class Queue(driver.Queue):
@@ -104,6 +149,15 @@ class Queue(driver.Queue):
         first, second, out = (Matrix(addresses[x.number], x.dtype.name, x.stride, x.transposed) for x in (gemm.right, gemm.left, gemm.out))
         with self.cuda.on(self.device.number):
             self.cuda.multiply(gemm.columns, gemm.rows, gemm.terms, first, second, out, self.stream, gemm.tf32)
+
+    def timed(self, action: Callable[[], Any]) -> Times:
+        """Between two events of the stream."""
+        marks = Marks(self.device, self.device.clock())
+        with self.cuda.on(self.device.number):
+            self.cuda.record(marks.first, self.stream)
+            action()
+            self.cuda.record(marks.second, self.stream)
+        return marks.times
 
     def record(self) -> Event:
         return Event(self.device, self.stream)
@@ -210,6 +264,14 @@ class Device(runtime.Device):
         self.memory_bytes = self.largest_buffer = self.properties.memory_bytes
         self._queues: dict[int, Queue] = {}
         self.spare_events: list[int] = []
+        self._clock: Clock | None = None
+
+    def clock(self) -> Clock:
+        """The device's clock beside the host's."""
+        found = self._clock
+        if found is None or time.perf_counter_ns() - found.at > CLOCK_SECONDS * 1e9:
+            found = self._clock = Clock(self)
+        return found
 
     def describe(self) -> str:
         return f"{self.properties.name}, {self.properties.arch} ({self.cuda.versions()})"
@@ -258,7 +320,7 @@ class Device(runtime.Device):
                 cubin = self.cuda.compile(source, options)
             except CompilerError as e:
                 raise CompileError(f"{self.name} does not compile a program:\n{str(e).strip()}\n\n{numbered(source, str(e))}") from None
-            disk.store(key, cubin)
+            disk.store(key, cubin, kind="cuda")
         return cubin
 
     def allocate(self, nbytes: int) -> Block:

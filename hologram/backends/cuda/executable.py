@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from hologram.backends import timing
 from hologram.backends.cuda.device import Arguments, Device, Queue
 from hologram.backends.cuda.library import choice
 from hologram.backends.cuda.recording import NotRecordable, Recording, recorded
@@ -27,6 +28,7 @@ from hologram.backends.device.steps import Call, Steps
 from hologram.backends.device.storage import DeviceStorage
 from hologram.backends.native.replays import Replays
 from hologram.errors import DeviceError, OutOfMemory
+from hologram.settings import settings
 
 MAX_REPLAYS = 128  # of an executable
 ONCE, BY_KERNEL = "called once", "launched kernel by kernel"  # what is not captured yet, or cannot be
@@ -199,6 +201,8 @@ class CudaExecutable(Executable):
         return {self.program.dialect.name: lambda: notes + self.program.text}
 
     def enqueue(self, steps: Steps, call: Call, slots: Sequence[Place]) -> None:
+        if timing.logs:  # each launch is to have its time
+            return steps.run(call, slots)
         if self.device.inside > 1:  # the table and the captured call may be in the hands of the call around
             return steps.run(call, slots)
         queue: Any = call.work.queue
@@ -229,7 +233,7 @@ class CudaExecutable(Executable):
 
     def replays(self, inputs: Sequence[Any]) -> Replays | None:
         """For inputs that are all on this device, and results that are all computed."""
-        if not self._only_computed or not can_be_replayed(self.device) or not all(self._is_here(x) for x in inputs):
+        if settings.profile or not self._only_computed or not can_be_replayed(self.device) or not all(self._is_here(x) for x in inputs):
             return None
         sized = self.static if self.execution_plan.static else self._at_sizes([x.aval.shape for x in inputs])
         with self.device.lock:

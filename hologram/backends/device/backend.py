@@ -30,6 +30,8 @@ class DeviceBackend(NamedTuple):
         if any(isinstance(s, ControlStep) and s.is_symbolic for s in plan.steps):
             what = "loops and branches of symbolic shapes"
             raise UnsupportedError(f"{device.name} does not run {what}: leave dynamic or device out (at {line_of(compilation.traced)})")
+        if compilation.tiled and any(k.kernel.untiled for k in all_kernels(plan)):
+            raise UnsupportedError(f"{device.name} has tiles for products of known sizes alone (at {line_of(compilation.traced)})")
         with debug.timed("lowering"):
             try:
                 program = Program([s.kernel for s in all_kernels(plan)], device.dialect.name, compilation.precision)

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from hologram.backends import timing
 from hologram.backends.c.analysis.gemm import GPU_TILE
 from hologram.backends.c.dialects import Dialect
 from hologram.errors import DeviceError, OutOfMemory
@@ -40,10 +41,10 @@ class Launch:
 
     ``groups`` work-groups of ``items`` run it. Its parameters are ``operands``, of which each is a slot of the call, an offset there in bytes, and
     the bytes of an element; then ``integers``; then a workspace, of ``workspace`` bytes, unless that is 0. ``bound`` is the driver's own: what it has
-    prepared.
+    prepared. ``source`` tells profiles whose kernel it is: the program's compilation, and the step of its plan.
     """
 
-    __slots__ = ("kernel", "groups", "items", "operands", "integers", "workspace", "bound")
+    __slots__ = ("kernel", "groups", "items", "operands", "integers", "workspace", "bound", "source")
     whole = unattended = True  # as an action of a block
 
     def __init__(
@@ -52,6 +53,7 @@ class Launch:
         self.kernel, self.groups, self.items = kernel, groups, items
         self.operands, self.integers, self.workspace = operands, integers, workspace
         self.bound: Any = None
+        self.source: Any = None
 
     def at(self, slots: Sequence[Place]) -> list[Place]:
         """Where its arrays are."""
@@ -91,6 +93,8 @@ class Queue(ABC):
         """Copies a contiguous array to the device. The caller keeps it alive and unchanged until an event recorded later is done."""
         if array.nbytes:
             self.device.count(copies_in=1, bytes_in=array.nbytes)
+            if timing.logs:
+                return timing.timed(self, "copy to the device", array.nbytes, lambda: self._write(to, array))
             self._write(to, array)
 
     def read(self, array: np.ndarray, source: Place) -> None:
@@ -98,25 +102,40 @@ class Queue(ABC):
         if array.nbytes:
             with self.device.lock:
                 self.device.count(copies_out=1, bytes_out=array.nbytes)
+            if timing.logs:
+                return timing.timed(self, "copy to the host", array.nbytes, lambda: self._read(array, source))
             self._read(array, source)
 
     def copy(self, to: Place, source: Place, nbytes: int) -> None:
         """Copies within the device. The ranges do not overlap."""
         if nbytes:
             self.device.count(copies_within=1, bytes_within=nbytes)
+            if timing.logs:
+                return timing.timed(self, "copy on the device", nbytes, lambda: self._copy(to, source, nbytes))
             self._copy(to, source, nbytes)
 
     def launch(self, launch: Launch, slots: Sequence[Place], workspace: Any) -> None:
         """Runs a kernel of :meth:`Device.build`, whose arrays are in ``slots``; ``workspace`` is the handle of what it may need besides."""
         self.device.counts["launches"] += 1
+        if timing.logs:
+            return timing.timed(self, launch.source, 0, lambda: self._launch(launch, slots, workspace))
         self._launch(launch, slots, workspace)
 
     def launch_all(self, launches: Sequence[Launch], slots: Sequence[Place], workspace: Any) -> None:
         """As :meth:`launch`, one after the other."""
+        if timing.logs:
+            for x in launches:
+                self.launch(x, slots, workspace)
+            return
         self.device.counts["launches"] += len(launches)
         launch = self._launch
         for x in launches:
             launch(x, slots, workspace)
+
+    def timed(self, action: Callable[[], Any]) -> timing.Times | None:
+        """Puts a command here, by ``action``; what tells its times when the device is done, None where the driver does not know."""
+        action()
+        return None
 
     @abstractmethod
     def _write(self, to: Place, array: np.ndarray) -> None: ...

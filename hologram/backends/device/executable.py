@@ -59,7 +59,7 @@ class Executable(BaseExecutable):
         super().__init__(code.compilation)
         self.runtime, self.device, self.where = runtime, runtime.device, runtime.device.name
         self.program = code.program
-        self._maker = Maker(self.program, kernels, self.device.units)
+        self._maker = Maker(self.program, kernels, self.device.units, self.compilation)
         self.constants = [c.attrs[0] for c in self.execution_plan.constants]
         self._constant_names = _names("constant", [aval(c.dtype, concrete_shape(c.shape, {})) for c in self.execution_plan.constants], self.line)
         self._scratch_names = [partial("{} of {}".format, kind, self.line) for kind in ("intermediates", "workspaces")]
@@ -207,3 +207,6 @@ class Executable(BaseExecutable):
     @property
     def _texts(self) -> Mapping[str, Callable[[], str]]:
         return {self.program.dialect.name: lambda: self.program.text}
+
+    def kernel_code(self) -> tuple[str, dict[str, str]]:
+        return self.program.dialect.name, self.program.kernel_texts

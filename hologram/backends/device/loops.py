@@ -26,7 +26,8 @@ from hologram.graph.lower.control_step import Carry, ControlStep
 from hologram.graph.memory.arena import LINE_BYTES
 from hologram.ir.node import Node, nbytes
 from hologram.ir.symbolic import Int
-from hologram.primitives.control import scan, switch
+from hologram.primitives.control import label_of, scan, switch
+from hologram.support.progress.bars import Bar, counting
 
 MAX_STEPS_AHEAD = 16  # of a while_loop, begun before their conditions are known
 MIN_WAITING_BYTES = 1 << 18  # of carries of a while_loop that are changed where they are: a copy of less is sooner done than a condition read
@@ -106,6 +107,7 @@ class _Loop(_Control):
 
     consts: int
     carries: int
+    length: int | None = None  # how many steps there are, where that is known
 
     def __init__(self, step: ControlStep, blocks: list[Block], kept: list[int], where: Callable[[Any], Where]) -> None:
         super().__init__(step, blocks, where)
@@ -132,14 +134,16 @@ class _Loop(_Control):
             if first[k] != ends[k]:
                 call.work.queue.copy(ends[k], first[k], nbytes(self.carried[k]))
                 first[k] = ends[k]
-        state = self.last(first, [at(slots, w) for w in self.others], ends, call, slots)
+        with counting(label_of(self.step.node.attrs), self.length) as bar:
+            state = self.last(first, [at(slots, w) for w in self.others], ends, call, slots, bar)
         for end, last, x in zip(ends, state, self.carried, strict=True):
             if end != last:
                 call.work.queue.copy(end, last, nbytes(x))
 
     @abstractmethod
-    def last(self, first: list[Place], others: list[Place], ends: list[Place], call: Call, slots: Slots) -> list[Place]:
-        """Runs all steps from the state ``first``. Where the carries are then; they may be written to ``others`` and ``ends``."""
+    def last(self, first: list[Place], others: list[Place], ends: list[Place], call: Call, slots: Slots, bar: Bar) -> list[Place]:
+        """Runs all steps from the state ``first``, and counts those that it has begun. Where the carries are then; they may be written to ``others``
+        and ``ends``."""
 
 
 class _Batch:
@@ -167,17 +171,19 @@ class _Scan(_Loop):
         self.stacks = [*[(x, True) for x in inputs], *zip(outputs, wanted, strict=True)]
         self.sequences = [*self.operands[first:], *self.results[self.carries :]]
 
-    def last(self, first: list[Place], others: list[Place], ends: list[Place], call: Call, slots: Slots) -> list[Place]:
+    def last(self, first: list[Place], others: list[Place], ends: list[Place], call: Call, slots: Slots, bar: Bar) -> list[Place]:
         state = first
         sequences = [at(slots, w) for w in self.sequences]
-        done = 0
-        while done < self.length:
-            count = min(SCANNED, self.length - done)
-            pair = (ends, others) if (self.length - done) % 2 else (others, ends)  # the last step writes where the result goes
-            element = self.length - done - count if self.reverse else done
+        done, length = 0, self.length
+        assert length is not None
+        while done < length:
+            count = min(SCANNED, length - done)
+            pair = (ends, others) if (length - done) % 2 else (others, ends)  # the last step writes where the result goes
+            element = length - done - count if self.reverse else done
             begin = [_shifted(p, element * nbytes(x) * wanted) for p, (x, wanted) in zip(sequences, self.stacks, strict=True)]
             call.enqueue(self.batch(count), call, [*slots, *state, *pair[0], *pair[1], *begin])
             state, done = pair[(count - 1) % 2], done + count
+            bar.done = done
         return state
 
     def steps(self, call: Call, slots: Slots, count: int) -> None:
@@ -215,7 +221,7 @@ class _While(_Loop):
         room = sum(_lines(x) for x in self.carried)
         return max(1, min(MAX_STEPS_AHEAD, int(IN_VAIN_NS / max(1.0, cost)), AHEAD_BYTES // max(1, room)))
 
-    def last(self, first: list[Place], others: list[Place], ends: list[Place], call: Call, slots: Slots) -> list[Place]:
+    def last(self, first: list[Place], others: list[Place], ends: list[Place], call: Call, slots: Slots, bar: Bar) -> list[Place]:
         memories = [call.work.memory(self.most * LINE_BYTES, lambda: "the conditions of a while_loop")]
         flags = memories[0].handle, 0
         if self.lacks_room:
@@ -238,6 +244,7 @@ class _While(_Loop):
             states = [first, *free]
             call.enqueue(self.batch(count), call, [*slots, *[place for s in states for place in s], flags])
             holds = self._conditions(call, flags, count)
+            bar.done += count if holds.all() else 1 + int(np.argmin(holds))
             if not holds.all():
                 return states[1 + int(np.argmin(holds))]
             first, count = states[count], min(2 * count, most)

@@ -27,10 +27,10 @@ GROUPS_A_UNIT = 4  # of kernels whose groups have a workspace each
 
 
 class Maker:
-    """Makes blocks for a program: ``kernels`` are those that the device built, by name."""
+    """Makes blocks for a program: ``kernels`` are those that the device built, by name. ``compilation`` is the program's."""
 
-    def __init__(self, program: Program, kernels: Mapping[str, Any], units: int) -> None:
-        self.program, self.kernels, self.units = program, kernels, units
+    def __init__(self, program: Program, kernels: Mapping[str, Any], units: int, compilation: Any = None) -> None:
+        self.program, self.kernels, self.units, self.compilation = program, kernels, units, compilation
 
     def block(
         self, plan: ExecutionPlan, values: Mapping[str, int], allocation: ArenaAllocation, in_place: Mapping[Node, Node] | None = None
@@ -69,7 +69,9 @@ class Maker:
             groups = min(groups, GROUPS_A_UNIT * self.units)
         operands = [(*where(n), n.dtype.itemsize) for n in step.bindings]
         integers = [_number(e, values) for e in k.integers()]
-        return Launch(self.kernels[self.program.names[k]], groups, mapping.items, operands, integers, groups * mapping.workspace)
+        made = Launch(self.kernels[self.program.names[k]], groups, mapping.items, operands, integers, groups * mapping.workspace)
+        made.source = self.compilation, step
+        return made
 
 
 class Routine(NamedTuple):

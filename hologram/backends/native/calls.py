@@ -32,12 +32,23 @@ def symbols() -> dict[str, int]:
       ``void kernel(ptr args, i64 begin, i64 end, ptr scratch)``; nonzero: the call is cancelled and the graph must return;
     - ``i64 hg_poll(ptr ctx)``: for long loops outside of kernels: handles signals; nonzero likewise;
     - ``i64 hg_call_host(ptr ctx, ptr args)``: runs a host op through Python; nonzero likewise;
+    - ``ptr hg_bar_begin(ptr ctx, ptr label, i64 total)``, ``void hg_bar_end(ptr ctx, ptr slot)``: around a loop that counts its steps;
     - what checked graphs call: :mod:`.code.checked`;
     - the kernels of :data:`READY`.
     """
     return {
         name: module().address(name)
-        for name in ("hg_parallel_for", "hg_poll", "hg_call_host", "hg_violated", "hg_poison", "hg_poison_result", *READY)
+        for name in (
+            "hg_parallel_for",
+            "hg_poll",
+            "hg_call_host",
+            "hg_bar_begin",
+            "hg_bar_end",
+            "hg_violated",
+            "hg_poison",
+            "hg_poison_result",
+            *READY,
+        )
     }
 
 

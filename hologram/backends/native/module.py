@@ -13,20 +13,21 @@ import numpy as np
 
 from hologram.backends import object_cache as disk
 from hologram.backends.llvm.toolchain import target
-from hologram.backends.native import guarded_memory, tracing
+from hologram.backends.native import guarded_memory, progress_bars, tracing
 from hologram.backends.native.code import address as address_code
 from hologram.backends.native.code import call as call_code
 from hologram.backends.native.code import capi, object_layout
 from hologram.backends.native.code import checked as checked_code
 from hologram.backends.native.code import heap as heap_code
 from hologram.backends.native.code import pool as pool_code
+from hologram.backends.native.code import progress as progress_code
 from hologram.backends.native.code import reading as reading_code
 from hologram.backends.native.code import scalars as scalar_code
 from hologram.backends.native.code.dispatch import dispatch as dispatch_code
 from hologram.backends.native.code.dispatch import fingerprint as fingerprint_code
 from hologram.backends.native.code.kernels import lapack as lapack_code
 from hologram.backends.native.code.kernels import sort as sort_code
-from hologram.backends.native.code.records import SIZE_CLASSES, Context, heap, pool, process, remote
+from hologram.backends.native.code.records import SIZE_CLASSES, Context, heap, pool, process, progress, remote
 from hologram.backends.native_lang.language import Routine, Struct, fields_of
 from hologram.backends.native_lang.translate import module_ir
 from hologram.errors import BoundsError, OutOfMemory
@@ -37,6 +38,7 @@ from hologram.support.user_lines import located, where
 _SOURCES = (
     heap_code,
     pool_code,
+    progress_code,
     checked_code,
     call_code,
     scalar_code,
@@ -83,6 +85,7 @@ class Module:
         self.pool = self._record(pool)
         self.process = self._record(process)
         self.remote = self._record(remote)
+        self.progress = self._record(progress)
 
     def _record(self, instance: Any) -> Record:
         return Record(instance.struct, self.address(instance.symbol))
@@ -151,8 +154,8 @@ def _load() -> target.Code:
     if found is None:
         found = target.compile_ir(module_ir(routines, of.architecture)[0], of, opt="quick")
         if key is not None:
-            disk.store(key, found)
-    names = [x.symbol for x in (*routines, heap, pool, process, remote)]  # type: ignore[attr-defined]
+            disk.store(key, found, kind="runtime")
+    names = [x.symbol for x in (*routines, heap, pool, process, progress, remote)]  # type: ignore[attr-defined]
     return target.link(found, _externals(), names)
 
 
@@ -176,6 +179,7 @@ def _set_up(m: Module) -> None:
     p.tracing = ctypes.addressof(tracing.open_traces)
     p.violation = id(immortal(_raise_violation))
     m.heap.guarded_free = id(immortal(guarded_memory.free))
+    immortal(progress_bars.Slots(m.progress))
     follow = partial(_guard_blocks, m)
     follow()
     listeners.append(follow)

@@ -7,16 +7,24 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
-def usable_processors(root: Path = Path("/")) -> int:
-    """Processors that this process may use, at least 1. ``root`` is where /proc and /sys are looked for."""
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    for quota in _quotas(root):
+def usable_processors(root: Path = Path("/"), count: int | None = None) -> int:
+    """Processors that this process may use, at least 1. ``root`` is where /proc and /sys are looked for; ``count`` is how many affinity
+    allows; None asks the system."""
+    if count is None:
+        count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    for quota in cpu_quotas(root):
         count = min(count, -int(-quota // 1))  # half a processor is one thread
     return max(1, count)
 
 
-def _quotas(root: Path) -> Iterator[float]:
+def cpu_quotas(root: Path = Path("/")) -> Iterator[float]:
     """Processors allowed by each cgroup that holds this process."""
+    for folder in cgroup_folders("cpu", root):
+        yield from _quota_of(folder)
+
+
+def cgroup_folders(controller: str, root: Path = Path("/")) -> Iterator[Path]:
+    """Folders of the cgroups that hold this process, innermost first: those of version 2, and of a controller of version 1."""
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
     except OSError:
@@ -25,14 +33,14 @@ def _quotas(root: Path) -> Iterator[float]:
         _, controllers, path = line.split(":", 2)
         if controllers == "":
             top = root / "sys/fs/cgroup"
-        elif "cpu" in controllers.split(","):
+        elif controller in controllers.split(","):
             top = root / "sys/fs/cgroup" / controllers
-            top = top if top.exists() else root / "sys/fs/cgroup/cpu"
+            top = top if top.exists() else root / "sys/fs/cgroup" / controller
         else:
             continue
         here = top / path.strip("/")
         for folder in (here, *here.parents):
-            yield from _quota_of(folder)
+            yield folder
             if folder == top:
                 break
 

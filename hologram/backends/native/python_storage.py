@@ -124,3 +124,8 @@ def statistics() -> dict[str, int]:
 
 def reset_peak() -> None:
     _bytes["peak"] = _bytes["live"]
+
+
+def raise_peak(peak: int) -> None:
+    """The peak is at least so many bytes: what it was before it was reset."""
+    _bytes["peak"] = max(_bytes["peak"], peak)

@@ -7,12 +7,14 @@ place.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from hologram import dtypes
+from hologram.backends import timing
 from hologram.backends.llvm.toolchain.signal_free import free_ended
 from hologram.backends.native.module import why_not_native
 from hologram.ir.aval import Aval, aval
@@ -27,6 +29,7 @@ else:
 Storage: Any = _made.Storage
 statistics = _made.statistics
 reset_peak = _made.reset_peak
+raise_peak = _made.raise_peak
 SMALL_BYTES = 1 << 14  # bytes of an array that is copied sooner than anything is noted, or counted, to spare it
 pick = _made.pick  # an element of an array as a Storage, or whether a key needs no program
 host_view = _made.view  # as view, of a Storage
@@ -72,8 +75,11 @@ def copied(of: Aval, array: np.ndarray) -> Any:
     """:func:`copy_of` an array that is known to have this type and shape."""
     if array.nbytes <= SMALL_BYTES and array.dtype.isnative:
         return _made.small_copy(of, array)
+    start = time.perf_counter_ns() if timing.logs else 0
     made = _made.new(of)
     np.copyto(view(made), array)
+    if start:
+        timing.copied("copy of an array", array.nbytes, start)
     return _made.seal(made)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 import warnings
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Callable, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from hologram.backends.c.grid import MAX_ITEMS
 from hologram.backends.device import driver, runtime
 from hologram.backends.device.driver import Launch, Place
 from hologram.backends.device.listing import numbered
+from hologram.backends.timing import Times
 from hologram.errors import CompileError
 from hologram.support.cached_property import cached_property
 
@@ -77,6 +79,13 @@ class Bound:
         return self.cl.enqueue_nd_range_kernel(queue, self.kernel, *self.size)
 
 
+def _times_of(command: Any, put: int) -> tuple[float, float]:
+    """When a command ran. It was told of its queue at ``put``, which relates the device's clock to the host's."""
+    command.wait()
+    told = command.profile
+    return put + (told.start - told.queued), put + (told.end - told.queued)
+
+
 class Queue(driver.Queue):
     """An in-order command queue."""
 
@@ -88,6 +97,7 @@ class Queue(driver.Queue):
         self.queue = self.cl.CommandQueue(device.context)
         self._commands: list[Any] = []
         self._last: list[Any] = []
+        self._tells_times = False
 
     def _write(self, to: Place, array: np.ndarray) -> None:
         buffer, offset = to
@@ -107,6 +117,19 @@ class Queue(driver.Queue):
             bound = Bound(self.cl, launch)
         self._commands.append(bound.enqueue(self.queue, slots, workspace))
         launch.bound = bound
+
+    def timed(self, action: Callable[[], Any]) -> Times | None:
+        """By the profiling of commands, which the queue has from the first time on."""
+        if not self._tells_times:
+            self.queue.finish()
+            self.queue = self.cl.CommandQueue(self.device.context, properties=self.cl.command_queue_properties.PROFILING_ENABLE)
+            self._tells_times = True
+        before, put = len(self._commands), time.perf_counter_ns()
+        action()
+        if len(self._commands) == before:  # a read, which has waited
+            end = time.perf_counter_ns()
+            return lambda: (put, end)
+        return partial(_times_of, self._commands[-1], put)
 
     def record(self) -> Event:
         if self._commands:
@@ -197,7 +220,7 @@ class Device(runtime.Device):
         built = self._loaded(disk.load(key), options)
         if built is None:
             built = self._compiled(source, options)
-            disk.store(key, built.get_info(self.cl.program_info.BINARIES)[0])
+            disk.store(key, built.get_info(self.cl.program_info.BINARIES)[0], kind="opencl")
         return built
 
     def _loaded(self, binary: bytes | None, options: list[str]) -> Any:

@@ -9,12 +9,11 @@ from hologram.ir.node import Builder, Node
 
 def normalise_arguments(graph: Graph) -> Graph:
     """``graph`` with arguments of no trace and without marks; the graph itself where it is so already."""
-    nodes = graph.nodes()
-    if all(i.attrs[3] is None for i in graph.inputs) and all(n.op.kind != "mark" for n in nodes):
+    if "mark" not in graph.kinds() and all([i.attrs[3] is None for i in graph.inputs]):
         return graph
     b = Builder()
     image: dict[Node, Node] = {}
-    for node in nodes:
+    for node in graph.nodes():
         if node.op.kind == "mark":
             image[node] = image[node.inputs[0]]
             continue

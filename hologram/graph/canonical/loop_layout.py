@@ -45,7 +45,7 @@ class _Uses:
     """What the body of a scan does with its constants and carries."""
 
     def __init__(self, node: Node) -> None:
-        body, self.consts, self.carries, self.length, _ = node.attrs
+        body, self.consts, self.carries, self.length, *_ = node.attrs
         self.graph: Graph = body.graph
         self.readers = users_of(self.graph.nodes())
 

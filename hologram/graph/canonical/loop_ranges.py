@@ -100,7 +100,7 @@ class _Refiner:
         return (body if graph is body.graph else Body(graph)), ranges
 
     def scan(self, node: Node, inputs: Ranges) -> tuple[tuple[Any, ...], list[Range | None]]:
-        body, consts, carries, length, _ = node.attrs
+        body, consts, carries, length, *_ = node.attrs
         given, last = list(inputs), {}
         for k in range(carries):
             x = body.graph.inputs[consts + k]
@@ -118,7 +118,7 @@ class _Refiner:
         return (refined, *node.attrs[1:]), ends
 
     def while_loop(self, node: Node, inputs: Ranges) -> tuple[tuple[Any, ...], list[Range | None]]:
-        cond, body, consts = node.attrs
+        cond, body, consts, *rest = node.attrs
         carried = [type_range(x.dtype) for x in body.graph.inputs[consts:]]
         asked, inside = [*inputs[:consts], *carried], [*inputs[:consts], *carried]
         limits = _limits(cond.graph, asked)
@@ -137,7 +137,7 @@ class _Refiner:
         self.given[node] = [asked, inside]
         new_cond, _ = self.body(cond, asked)
         new_body, _ = self.body(body, inside)
-        return (new_cond, new_body, consts), asked[consts:]
+        return (new_cond, new_body, consts, *rest), asked[consts:]
 
 
 def counter_step(body: Graph, consts: int, k: int) -> int | None:

@@ -13,7 +13,7 @@ from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import is_static
 from hologram.ir.traversal import topological
-from hologram.primitives.control import scan
+from hologram.primitives.control import progress_of, scan
 from hologram.primitives.movement import broadcast
 
 _FIRST_OWN = 1 << 20  # name of a result that only what is computed after the loop reads
@@ -45,7 +45,7 @@ class Loop:
     def attrs(self) -> tuple[Any, ...]:
         if self.is_scan:
             return (self.bodies[0], len(self.fixed), len(self.starts), *self.node.attrs[3:])
-        return (*self.bodies, len(self.fixed))
+        return (*self.bodies, len(self.fixed), *progress_of(self.node))
 
     def positions(self, wanted: Iterable[int]) -> dict[int, tuple[int, Node]]:
         """Of each wanted result its index now, and a node of its type."""

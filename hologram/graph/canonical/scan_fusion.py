@@ -13,7 +13,7 @@ from hologram.graph.bounded import rounds
 from hologram.ir.graph import Body, Graph, close
 from hologram.ir.node import Builder, Node
 from hologram.ir.traversal import needs_among, post_order, topological
-from hologram.primitives.control import project, scan
+from hologram.primitives.control import progress_of, project, scan
 
 MAX_SCANS = 64  # scans of one graph that are compared with one another
 MAX_BODY_NODES = 2000  # nodes of a body that grows no further
@@ -38,7 +38,7 @@ def _pair(graph: Graph) -> tuple[Node, Node] | None:
     behind = needs_among(nodes, scans)
     for j, b in enumerate(scans):
         for i, a in enumerate(scans[:j]):
-            if a.attrs[3:] == b.attrs[3:] and _related(a, b) and not behind[a] >> j & 1 and _reads_stepwise(a, b, behind, i):
+            if a.attrs[3:5] == b.attrs[3:5] and _related(a, b) and not behind[a] >> j & 1 and _reads_stepwise(a, b, behind, i):
                 return a, b
     return None
 
@@ -130,7 +130,7 @@ class _FusedScan:
         self.repeated = dict(zip(alike, whole.graph.outputs[len(outputs) :], strict=True))
         self.body = self.canonical(close(whole.graph.inputs, whole.graph.outputs[: len(outputs)], whole.graph.lines))
         self.first = whole.graph.outputs
-        self.attrs = (self.body, len(order["const"]), carries, *a.attrs[3:])
+        self.attrs = (self.body, len(order["const"]), carries, *a.attrs[3:5], *(progress_of(a) or progress_of(b)))  # one bar
 
     def _same(self, i: int, j: int) -> bool:
         return self.repeated[j] is self.first[i]

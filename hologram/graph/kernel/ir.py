@@ -106,10 +106,12 @@ class Kernel:
 
     ``work``: rough picoseconds of all parallel iterations together, where sizes decide it; else 0.
 
+    ``untiled``: it is a product that would have a device's tiles, were its extents known.
+
     ``ready``: there is no body, the backend has the kernel under this name; the integers follow the parameters.
     """
 
-    __slots__ = ("params", "scratch", "symbols", "body", "iterations", "cost", "work", "ops", "note", "ready")
+    __slots__ = ("params", "scratch", "symbols", "body", "iterations", "cost", "work", "ops", "note", "untiled", "ready")
 
     def __init__(self) -> None:
         self.params: list[Buffer] = []
@@ -121,6 +123,7 @@ class Kernel:
         self.work: Int = 0
         self.ops = 0
         self.note = ""
+        self.untiled = False
         self.ready: tuple[str, tuple[Int, ...]] | None = None
 
     def integers(self) -> tuple[Int, ...]:

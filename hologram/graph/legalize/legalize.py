@@ -27,10 +27,14 @@ from hologram.ir.op import MULTI_RESULT, TABLE
 from hologram.ir.symbolic import prod
 from hologram.primitives.reductions import adjacent_runs, is_order_free
 
+_LEGAL_KINDS = frozenset(("leaf", "elementwise", "movement", "gather"))  # of which graphs are legal as they are
+
 
 def legalize(graph: Graph, precision: str = "exact", by_pairs: bool = False, split_k: bool = True, shared_bytes: int | None = None) -> Graph:
     """``by_pairs``: products of bfloat16 may be summed two at a time; ``split_k``: long sums of products part by part. ``shared_bytes``: what groups
     share on a device, None elsewhere."""
+    if graph.kinds() <= _LEGAL_KINDS and not any(0 in n.shape for n in graph.nodes()):
+        return graph
     b = Builder()
     long = None if shared_bytes is None else LongSorts(shared_bytes, partial(running_sum, b))
     varies = None if precision == "exact" else Variation(by_pairs, split_k)
@@ -65,7 +69,7 @@ def _legalize_node(b: Builder, node: Node, inputs: tuple[Node, ...], varies: Var
         return legalize_scatter(b, node, inputs, long, varies is None)
     if node.op.kind == "sort":
         return legalize_sort(b, node, inputs[0], long)
-    return in_pages(b, node, inputs) or b(node.op, inputs, node.attrs)
+    return in_pages(b, node, inputs) or b.with_inputs(node, inputs)
 
 
 def _without_ones(b: Builder, x: Node, rank: int, varies: Variation) -> Node:

@@ -18,7 +18,7 @@ from hologram.graph.legalize.loop_accesses import LoopAccesses
 from hologram.ir.graph import Body, Graph, close, inlined, placeholder
 from hologram.ir.node import Builder, Node, nbytes
 from hologram.ir.symbolic import is_static
-from hologram.primitives.control import project, scan, while_
+from hologram.primitives.control import progress_of, project, scan, while_
 
 MAX_STEPS = 3  # from an access to the read that it is carried to
 MAX_BYTES = 64  # of a carried value: larger ones are memory again
@@ -102,7 +102,7 @@ def _carrying(build: Builder, loop: LoopAccesses, inputs: Sequence[Node], found:
     attrs: tuple[object, ...] = body, loop.consts, loop.carries + len(more), *loop.node.attrs[3:]
     if not loop.is_scan:
         cond: Body = loop.node.attrs[0]
-        attrs = close([*cond.graph.inputs, *more], cond.graph.outputs, cond.graph.lines), body, loop.consts
+        attrs = close([*cond.graph.inputs, *more], cond.graph.outputs, cond.graph.lines), body, loop.consts, *progress_of(loop.node)
     return build(loop.node.op, (*inputs[:end], *starts, *inputs[end:]), attrs)
 
 

@@ -82,8 +82,6 @@ class CodePlacement:
             self._annotate(v)
         if nest.packs:
             self.packed = self._shared_by_rows()
-        if precision != "exact":
-            self._share_divisors()
 
     def _tile(self) -> None:
         """Several rows per parallel iteration that share reads: they start at a value of its own."""
@@ -133,31 +131,6 @@ class CodePlacement:
         down.body.append(across)
         return [down]
 
-    def _share_divisors(self) -> None:
-        """Many numbers divided by one that is fixed in the loop: see :mod:`hologram.primitives.scalar.division`."""
-        order: list[Value] = []
-        made: dict[Any, Ins] = {}
-
-        def emit(op: str, *args: Value, like: Value) -> Ins:
-            ins = made.get((op, args))
-            if ins is None:
-                ins = made[op, args] = Ins(TABLE[op], args, (), like.dtype)
-                self._annotate(ins)
-                order.append(ins)
-            return ins
-
-        for v in self.order:
-            if isinstance(v, Ins) and v.opname == "div" and v.level == self.element_level and v.args[1].level < v.level:
-                x, y = v.args
-                scale = emit("unit_scale", y, like=y)
-                one = Ins.const(1.0, y.dtype)
-                self._annotate(one)
-                order.append(one)
-                near = emit("div", one, emit("mul", y, scale, like=y), like=y)
-                v.op, v.args = TABLE["mul"], (emit("mul", x, scale, like=v), near)
-            order.append(v)
-        self.order = order
-
     def _rewrite(self, ins: Ins) -> None:
         if ins.op == "load":
             ins.attrs = (ins.attrs[0], self.nest.rewrite(ins.attrs[1]))
@@ -192,6 +165,7 @@ class CodePlacement:
 
     def lowered(self) -> Lowered:
         k, nest = self.kernel, self.nest
+        k.untiled = nest.untiled
         k.body += [v for v in self._needed_outside() if v.level == TOP]
         if self.epilogue is not None:
             k.body += [v for v in self.epilogue.constants() if v not in k.body]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from hologram.graph.canonical.integer_ranges import Range, Ranges
@@ -72,6 +72,15 @@ def host_steps_of(steps: list[Step]) -> list[HostStep]:
         elif isinstance(step, HostStep):
             out.append(step)
     return out
+
+
+def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
+    """All steps in order, those of bodies after the step that runs them."""
+    for step in steps:
+        yield step
+        if isinstance(step, ControlStep):
+            for plan in step.execution_plans:
+                yield from all_steps(plan.steps)
 
 
 def lower_groups(

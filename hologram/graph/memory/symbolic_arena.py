@@ -14,11 +14,12 @@ from hologram.ir.symbolic import Expr, Int, floordiv
 
 
 class SymbolicLifetime(NamedTuple):
-    """A buffer of ``nbytes`` that is needed from step ``first`` to step ``last``."""
+    """A buffer of ``nbytes`` that is needed from step ``first`` to step ``last``; ``may_alias`` are the numbers of those whose place it may take."""
 
     nbytes: Int
     first: int
     last: int
+    may_alias: tuple[int, ...] = ()
 
 
 class SymbolicPlace(NamedTuple):

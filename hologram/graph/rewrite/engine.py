@@ -13,29 +13,39 @@ from collections.abc import Iterable
 from typing import Any
 
 from hologram.errors import RewriteError
-from hologram.graph.rewrite.rewriter import MAX_NESTED_REWRITES, MAX_REWRITES_PER_NODE, Rewriter
+from hologram.graph.rewrite.rewriter import MAX_NESTED_REWRITES, MAX_REWRITES_PER_NODE, Rewriter, Watch
 from hologram.graph.rewrite.rule import RuleSet
 from hologram.ir.graph import Graph
 from hologram.ir.node import Node
 
 
-def rewrite_bottom_up(graph: Graph, rules: RuleSet, precision: str, fired: Counter[str]) -> Graph:
-    """Every node in normal form, from the leaves up; the graph itself where no rule fires. Counts firings by rule in ``fired``.
+def rewrite_bottom_up(graph: Graph, rules: RuleSet, precision: str, fired: Counter[str], watch: Watch | None = None) -> Graph:
+    """Every node in normal form, from the leaves up; the graph itself where no rule fires. Counts firings by rule in ``fired``, and shows them to
+    ``watch``.
 
     Raises :class:`RewriteError` where rules run in a circle or without end, or where one changes a shape or type.
     """
     nodes = graph.nodes()
-    b = Rewriter(rules.index(precision), fired, _fuel(nodes))
+    b = Rewriter(rules.index(precision), fired, _fuel(nodes), watch)
     normal: dict[Node, Node] = {}
+    lines = graph.lines
     for node in nodes:
-        _normalise(node, graph.lines.get(node), normal, b)
+        here = b.intern(node, tuple([normal[i] for i in node.inputs]))
+        line = b.line = lines.get(node)
+        target = None if here in normal else b.step(here)
+        if target is None:
+            _settle(node, here, line, normal, b)
+        else:
+            _normalise(node, here, target, line, normal, b)
     return _result(graph, normal, b.lines)
 
 
-def _normalise(root: Node, line: Any, normal: dict[Node, Node], b: Rewriter) -> None:
-    """Fills ``normal`` for ``root`` and for all that rules make of it, with a stack in place of recursion."""
-    stack = [root]
-    pending: dict[Node, tuple[Node, str]] = {}  # a rule has fired here, and what it made is on the stack
+def _normalise(root: Node, first: Node, made: tuple[Node, str], line: Any, normal: dict[Node, Node], b: Rewriter) -> None:
+    """Fills ``normal`` for ``root`` and for all that rules make of it, with a stack in place of recursion. ``root`` is interned as ``first``,
+    of which a rule has made ``made``."""
+    stack = [root, made[0]]
+    pending = {first: made}  # a rule has fired here, and what it made is on the stack
+    _refuse_circle([made[0]], pending)
     while stack:
         node = stack[-1]
         if node in normal:
@@ -49,16 +59,13 @@ def _normalise(root: Node, line: Any, normal: dict[Node, Node], b: Rewriter) -> 
             continue
         here = b.intern(node, tuple([normal[i] for i in node.inputs]))
         if here not in normal:
-            target = pending.get(here)
+            target: tuple[Node, str] | None = pending.get(here)
             if target is None:
                 target = b.step(here)
             elif target[0] not in normal:
                 _refuse_circle([here], pending)
             if target is None:
-                normal[here] = here
-                b.rank_node(here)
-                if line is not None:
-                    b.lines.setdefault(here, line)
+                _settle(here, here, line, normal, b)
             elif target[0] in normal:
                 pending.pop(here, None)
                 normal[here] = normal[target[0]]
@@ -69,6 +76,16 @@ def _normalise(root: Node, line: Any, normal: dict[Node, Node], b: Rewriter) -> 
                 continue
         normal[node] = normal[here]
         stack.pop()
+
+
+def _settle(node: Node, here: Node, line: Any, normal: dict[Node, Node], b: Rewriter) -> None:
+    """Notes that ``node`` is ``here`` in normal form, where no rule fires."""
+    if here not in normal:
+        normal[here] = here
+        b.rank_node(here)
+        if line is not None:
+            b.lines.setdefault(here, line)
+    normal[node] = normal[here]
 
 
 def _refuse_circle(nodes: list[Node], pending: dict[Node, tuple[Node, str]]) -> None:
@@ -84,7 +101,7 @@ def _names(steps: Iterable[tuple[Node, str]]) -> str:
     return ", ".join(dict.fromkeys(name for _, name in steps))
 
 
-def rewrite_top_down(graph: Graph, rules: RuleSet, precision: str, fired: Counter[str]) -> Graph:
+def rewrite_top_down(graph: Graph, rules: RuleSet, precision: str, fired: Counter[str], watch: Watch | None = None) -> Graph:
     """Rules tried from the outputs down, each node before its inputs; the graph itself where no rule fires.
 
     Rules see how many users a node has. One run need not reach a normal form. Raises as :func:`rewrite_bottom_up` does.
@@ -93,7 +110,7 @@ def rewrite_top_down(graph: Graph, rules: RuleSet, precision: str, fired: Counte
     order = graph.nodes()
     if not any(map(candidates, order)):
         return graph
-    b = Rewriter(candidates, fired, _fuel(order))
+    b = Rewriter(candidates, fired, _fuel(order), watch)
     for node in order:
         b.table.setdefault((node.op, node.inputs, node.attrs), node)
     b.users = _count_users(order, graph.outputs)
@@ -113,7 +130,7 @@ def _descend(root: Node, lines: dict[Node, Any], done: dict[Node, Node], b: Rewr
             continue
         top = entered.get(node)
         if top is None:
-            line = lines.get(node, line)
+            line = b.line = lines.get(node, line)
             top = entered[node] = _rewrite_to_fixpoint(node, b)
         missing = [i for i in top.inputs if i not in done]
         if missing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -30,26 +31,36 @@ class Rule:
     def __repr__(self) -> str:
         return f"<{self.guarantee} rule {self.name}: {self.algebra}>"
 
-    def relevant(self, op: Op, inputs: Sequence[Op]) -> bool:
-        """Whether the rule could fire at a node of ``op`` whose inputs are of the given ops. Asked once for each such combination."""
+    def relevant(self, op: Op, inputs: Sequence[Op], kinds: str) -> bool:
+        """Whether the rule could fire at a node of ``op`` whose inputs are of the given ops and kinds of types. Asked once for each combination."""
         raise NotImplementedError
 
     def apply(self, node: Node, b: Rewriter) -> Node | None:
         raise NotImplementedError
 
 
+Watch = Callable[[Rule, Node, Node, Any], None]  # (rule, node, what it becomes, the user's line)
+
+
 class Rewriter(Builder):
     """Interns the nodes of one run, applies rules at one node, and gives rules their shorthand.
 
     ``users`` counts each node's distinct users, outputs included (None while inputs go first). ``rank`` orders nodes by structure. ``fuel`` is how
-    many rules may fire.
+    many rules may fire. ``watch`` is shown each firing, with ``line``, the user's, of the node that is rewritten.
     """
 
-    __slots__ = ("candidates", "fired", "fuel", "users", "rank", "lines")
+    __slots__ = ("candidates", "fired", "fuel", "users", "rank", "lines", "watch", "line")
 
-    def __init__(self, candidates: Callable[[Node], tuple[Rule, ...]], fired: Counter[str], fuel: int = MAX_NESTED_REWRITES) -> None:
+    def __init__(
+        self,
+        candidates: Callable[[Node], tuple[Rule, ...]],
+        fired: Counter[str],
+        fuel: int = MAX_NESTED_REWRITES,
+        watch: Watch | None = None,
+    ) -> None:
         super().__init__()
-        self.candidates, self.fired, self.fuel = candidates, fired, fuel
+        self.candidates, self.fired, self.fuel, self.watch = candidates, fired, fuel, watch
+        self.line: Any = None
         self.users: dict[Node, int] | None = None
         self.rank: dict[Node, int] = {}
         self.lines: dict[Node, Any] = {}
@@ -94,6 +105,8 @@ class Rewriter(Builder):
                 self.fuel -= 1
                 if self.fuel < 0:
                     raise RewriteError(f"rules run without end: {', '.join(name for name, _ in self.fired.most_common(8))}")
+                if self.watch is not None:
+                    self.watch(r, node, out, self.line)
                 return out, r.name
         return None
 
@@ -103,13 +116,17 @@ class Rewriter(Builder):
         Built from integers and CRCs alone, so that no process's hash seed plays a part. A leaf's storage has no stable name: leaves of
         one shape and type rank alike.
         """
-        name, attrs = node.op.name, node.attrs
+        name, attrs, rank = node.op.name, node.attrs, self.rank
         if name == "input":
-            self.rank[node] = attrs[0]
+            rank[node] = attrs[0]
         elif name == "const":
-            self.rank[node] = (1 << 65) + zlib.crc32(repr(attrs).encode())
+            rank[node] = (1 << 65) + _checksum(repr(attrs))
         else:
             text = repr(attrs[1:] if name == "leaf" else attrs) if attrs else ""
-            rank = self.rank
-            structure = hash((zlib.crc32(name.encode()), zlib.crc32(text.encode()), *[rank[i] for i in node.inputs]))
+            structure = hash((_checksum(name), _checksum(text), *[rank[i] for i in node.inputs]))
             rank[node] = (1 << 64) + structure  # a hash lies within 63 bits and a sign
+
+
+@functools.lru_cache(maxsize=4096)
+def _checksum(text: str) -> int:
+    return zlib.crc32(text.encode())

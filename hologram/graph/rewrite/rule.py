@@ -55,8 +55,10 @@ class PatternRule(Rule):
             self._forms = self.pattern.alternatives()  # type: ignore[assignment]
         return self._forms  # type: ignore[return-value]
 
-    def relevant(self, op: Op, inputs: Sequence[Op]) -> bool:
-        return self.pattern.op == op.name and any(all(map(_could_match, f.inputs, inputs)) for f in self.forms)
+    def relevant(self, op: Op, inputs: Sequence[Op], kinds: str) -> bool:
+        if self.pattern.op != op.name:
+            return False
+        return any(all(_could_match(p, i, k, self.kinds) for p, i, k in zip(f.inputs, inputs, kinds, strict=True)) for f in self.forms)
 
     def apply(self, node: Node, b: Rewriter) -> Node | None:
         for form in self.forms:
@@ -86,7 +88,7 @@ class FunctionRule(Rule):
         super().__init__(name, algebra, guarantee)
         self.function, self.ops, self.over, self.among, self.examples = function, ops, over, among, examples
 
-    def relevant(self, op: Op, inputs: Sequence[Op]) -> bool:
+    def relevant(self, op: Op, inputs: Sequence[Op], kinds: str) -> bool:
         if not _named(op, self.ops) or self.over is not None and not (inputs and _named(inputs[0], self.over)):
             return False
         return self.among is None or any(_named(i, self.among) for i in inputs)
@@ -133,10 +135,14 @@ def _named(op: Op, names: Iterable[str]) -> bool:
     return any(n == op.name or n[0] == "@" and (n[1:] == op.kind or n[1:] in op.algebra) for n in names)
 
 
-def _could_match(pattern: Pattern, op: Op) -> bool:
+def _could_match(pattern: Pattern, op: Op, kind: str, kinds: str | None) -> bool:
+    """Whether a pattern, whose untyped variables take ``kinds``, could match a node of an op and a kind of type."""
     if isinstance(pattern, Apply):
         return pattern.op == op.name
-    return op.name == "const" if isinstance(pattern, Literal) or isinstance(pattern, Var) and pattern.const else True
+    if isinstance(pattern, Var):
+        taken = kinds if pattern.kinds is None else pattern.kinds
+        return (op.name == "const" or not pattern.const) and (taken is None or kind in taken)
+    return op.name == "const"
 
 
 def _parameters(f: Any) -> tuple[str, ...]:
@@ -145,7 +151,7 @@ def _parameters(f: Any) -> tuple[str, ...]:
 
 
 class RuleSet:
-    """Rules in their order, indexed for each precision by a node's op and its inputs' ops."""
+    """Rules in their order, indexed for each precision by a node's op, and its inputs' ops and kinds of types."""
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.rules = tuple(rules)
@@ -167,14 +173,17 @@ class RuleSet:
 
         def candidates(node: Node) -> tuple[Rule, ...]:
             inputs = node.inputs
-            if len(inputs) < 4:
-                key: Any = (node.op, *[i.op for i in inputs])
+            if len(inputs) == 2:
+                x, y = inputs
+                key: Any = (node.op, x.op, y.op, x.dtype.kind, y.dtype.kind)
+            elif len(inputs) < 4:
+                key = (node.op, *[i.op for i in inputs], *[i.dtype.kind for i in inputs])
             else:  # any number of inputs: which ops occur must do
-                key = (node.op, inputs[0].op, frozenset(i.op for i in inputs))
+                key = (node.op, inputs[0].op, frozenset([i.op for i in inputs]))
             got = known.get(key)
             if got is None:
-                ops = [i.op for i in inputs]
-                got = known[key] = tuple(r for r in rules if r.relevant(node.op, ops))
+                ops, kinds = [i.op for i in inputs], "".join([i.dtype.kind for i in inputs])
+                got = known[key] = tuple(r for r in rules if r.relevant(node.op, ops, kinds))
             return got
 
         return candidates

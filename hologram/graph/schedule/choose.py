@@ -83,6 +83,10 @@ def choose_nest(
     if row_blocked and _is_row_blocked(before, reduced, after, itemsize):
         return [_row_blocked_column(before, reduced, after[0])]
     width = after[-1].size if after else 1
+    if static:
+        nest = _column(before, reduced, after, COLUMNS)
+        nest.untiled = any(rows_share(r, reduced, after[-1:], loads, False) for r in rows)
+        return [nest]
     if isinstance(tile, CpuTileConfig) and isinstance(width, int) and any(split_linear(e, after[-1].last) is None for e in loads if after):
         return [_column(before, reduced, after, panel_width(width, itemsize, tile))]
     return [_column(before, reduced, after, COLUMNS)]

@@ -206,4 +206,5 @@ def join_kernels(kernels: Sequence[Kernel]) -> Kernel:
         out.iterations, out.work = out.iterations + k.iterations, out.work + k.work
         out.ops += k.ops
         out.symbols = sorted({*out.symbols, *k.symbols})
+        out.untiled |= k.untiled
     return out

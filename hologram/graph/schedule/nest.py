@@ -87,6 +87,7 @@ class Nest:
         self.row_starts: Sequence[int] = ()  # of rows that share nothing: the first of each part; a parallel iteration takes one of each
         self.column: Int = 0  # the position within a block of columns, of parallel iterations of several rows
         self.block: Int = 0  # columns of a parallel iteration
+        self.untiled = False  # whether symbolic extents alone keep rows that share reads from a device's tiles
         self.row_blocked = False  # whether a parallel iteration adds blocks of rows to results in scratch
         self.flat: Block | None = None  # all blocks seen as one, for accesses that walk them so
         self._outer: list[tuple[int, Loop]] = []

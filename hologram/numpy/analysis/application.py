@@ -11,7 +11,7 @@ from hologram.errors import ArgumentError, ShapeError
 from hologram.ir.symbolic import prod
 from hologram.numpy.arguments import array, array_as, axis_of, wrap
 from hologram.numpy.elementwise import where
-from hologram.numpy.manipulation import broadcast_arrays, expand_dims, moveaxis
+from hologram.numpy.shapes import broadcast_arrays, expand_dims, moveaxis
 from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.checks import as_function, items

@@ -14,8 +14,11 @@ from hologram.numpy.creation import arange, zeros
 from hologram.numpy.elementwise import FUNCTIONS, where
 from hologram.numpy.indexing.read import take
 from hologram.numpy.indexing.slices import sliced
-from hologram.numpy.manipulation import concat, diff, flip, moveaxis, pad
+from hologram.numpy.joining import concat
+from hologram.numpy.manipulation import diff, flip
+from hologram.numpy.padding import pad
 from hologram.numpy.reductions import cumsum, sum
+from hologram.numpy.shapes import moveaxis
 from hologram.numpy.sorting import searchsorted
 from hologram.support.user_lines import located
 from hologram.trace.operators import promoted

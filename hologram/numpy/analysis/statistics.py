@@ -15,7 +15,9 @@ from hologram.numpy.arguments import array, axes_of, permuted, reshaped, wrap
 from hologram.numpy.complexes import conj, squared_modulus
 from hologram.numpy.elementwise import FUNCTIONS, limits, where
 from hologram.numpy.indexing.read import take_along_axis
-from hologram.numpy.manipulation import concat, diagonal, moveaxis
+from hologram.numpy.joining import concat
+from hologram.numpy.manipulation import diagonal
+from hologram.numpy.shapes import moveaxis
 from hologram.numpy.sorting import sort
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice

@@ -17,7 +17,7 @@ from hologram.errors import DTypeError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.op import Op, Shape
 from hologram.ir.symbolic import Int
-from hologram.numpy.arguments import array, reshaped, wrap
+from hologram.numpy.arguments import array, as_tensor, reshaped, wrap
 from hologram.numpy.creation import full_like
 from hologram.numpy.elementwise import where
 from hologram.numpy.indexing.known_windows import KnownWindow, known_window, updated_window
@@ -371,13 +371,9 @@ def fill_diagonal(x: Any, values: Any, /, wrap: bool = False) -> Tensor:
     Tensor([[0, 2],
             [3, 0]], dtype=int64)
     """
-    t = _tensor(x, "fill_diagonal")
+    t = as_tensor(x, "fill_diagonal")
     if t.ndim < 2 or (t.ndim > 2 and len(set(t.shape)) > 1):
         raise located(ShapeError(f"fill_diagonal takes a matrix, or axes of one extent, not shape {list(t.shape)}"))
     step = t.shape[1] + 1 if t.ndim == 2 else sum(t.shape[0] ** k for k in range(t.ndim))
     end = t.shape[1] * t.shape[1] if t.ndim == 2 and not wrap else t.size
     return put(t, np.arange(0, min(end, t.size), step), values)
-
-
-def _tensor(x: Any, what: str) -> Tensor:
-    return wrap(array(x, what))

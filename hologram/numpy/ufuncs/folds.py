@@ -18,7 +18,8 @@ from hologram.numpy import reductions
 from hologram.numpy.arguments import array, axes_of, axis_of, cast, cast_to, element_type, wrap
 from hologram.numpy.creation import zeros
 from hologram.numpy.elementwise import where as chosen
-from hologram.numpy.manipulation import broadcast_to, concat, expand_dims, moveaxis
+from hologram.numpy.joining import concat
+from hologram.numpy.shapes import broadcast_to, expand_dims, moveaxis
 from hologram.support.user_lines import located
 from hologram.trace.tensor import Tensor
 

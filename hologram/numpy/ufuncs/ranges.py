@@ -15,7 +15,8 @@ from hologram.numpy.creation import full
 from hologram.numpy.elementwise import where
 from hologram.numpy.indexing.read import take
 from hologram.numpy.indexing.starts import clamped
-from hologram.numpy.manipulation import concat, moveaxis
+from hologram.numpy.joining import concat
+from hologram.numpy.shapes import moveaxis
 from hologram.numpy.ufuncs.folds import Fold, operand, require_static
 from hologram.support.user_lines import located
 from hologram.trace.tensor import Tensor

@@ -16,7 +16,7 @@ from hologram.numpy.creation import arange
 from hologram.numpy.elementwise import where
 from hologram.numpy.indexing.read import read
 from hologram.numpy.indexing.updates import Updates
-from hologram.numpy.manipulation import broadcast_to
+from hologram.numpy.shapes import broadcast_to
 from hologram.support.user_lines import located
 from hologram.trace.operators import SCALARS
 from hologram.trace.tensor import Tensor

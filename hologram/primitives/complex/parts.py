@@ -138,6 +138,9 @@ def _attach(name: str, split: Callable[..., Any], reference: Callable[..., Any],
         with np.errstate(all="ignore"):
             return np.asarray(reference(*rest))
 
+    if hasattr(own, "plain"):
+        either.plain = own.plain  # type: ignore[attr-defined]  # of real numbers
+
     on_complex(op, split, infer or _inferred(op, real_result), either)
 
 

@@ -12,7 +12,8 @@ conventions are those in which LAPACK, which stores by columns, gives and takes 
   ``unit`` with ones on the diagonal;
 - ``lq(x; full)``: ``x = l q`` of at most as many rows as columns, ``l`` lower triangular (of the first rows of q), rows of ``q`` orthonormal: as many
   as ``x`` has, or if ``full`` as many as they have elements;
-- ``svd(x; mode)``: singular values, descending, and unless ``mode`` is ``values``, ``u`` and ``v*`` with ``x = u s v*``, ``reduced`` or ``full``;
+- ``svd(x; mode)``: singular values, descending, and unless ``mode`` is ``values``, ``u`` and ``v*`` with ``x = u s v*``, ``reduced`` or ``full``; of
+  symbolic extents it says whether matrices are ``tall`` or ``wide``, too;
 - ``eigh(x; vectors)``: eigenvalues of a Hermitian matrix, ascending, and if ``vectors`` the conjugated eigenvectors as rows (else anything); reads
   the lower triangle.
 """
@@ -26,6 +27,8 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import DTypeError, ShapeError
+from hologram.ir.op import Shape
+from hologram.ir.symbolic import Int, bounds
 from hologram.primitives.host.host_op import Type, define_host_op
 
 if TYPE_CHECKING:
@@ -96,14 +99,35 @@ def _svd_results(inputs: tuple[Node, ...], attrs: tuple[Any, ...]) -> list[Type]
     (x,), (mode,) = inputs, attrs
     _check("svd", x)
     stack, (m, n) = x.shape[:-2], x.shape[-2:]
-    if not isinstance(m, int) or not isinstance(n, int):
-        raise ShapeError(f"svd takes matrices of static shape, not {list(x.shape)}: their smaller extent must be known")
-    least = min(m, n)
+    least = smaller_extent(x.shape, mode)
     values = ((*stack, least), dtypes.real_of(x.dtype))
-    if mode == "values":
+    wanted = wanted_of(mode)
+    if wanted == "values":
         return [values]
-    columns, rows = (m, n) if mode == "full" else (least, least)
+    columns, rows = (m, n) if wanted == "full" else (least, least)
     return [values, ((*stack, m, columns), x.dtype), ((*stack, rows, n), x.dtype)]
+
+
+TALL, WIDE = " tall", " wide"  # at the end of a mode: at least as many rows as columns, and at most; where extents do not tell
+SVD_MODES = tuple(wanted + order for wanted in ("values", "reduced", "full") for order in ("", TALL, WIDE))
+
+
+def wanted_of(mode: str) -> str:
+    """What a mode of ``svd`` asks for."""
+    return mode.partition(" ")[0]
+
+
+def smaller_extent(shape: Shape, mode: str) -> Int:
+    """The number of singular values. Raises ShapeError where the mode does not tell it, or tells what is wrong."""
+    m, n = shape[-2:]
+    low, high = bounds(m - n)
+    order = mode.removeprefix(wanted_of(mode))
+    if not order and (low is None or low < 0) and (high is None or high > 0):
+        raise ShapeError(f"svd: whether matrices of shape {list(shape)} have more rows than columns must be known")
+    is_tall = order == TALL or (not order and low is not None and low >= 0)
+    if order and ((is_tall and high is not None and high < 0) or (not is_tall and low is not None and low > 0)):
+        raise ShapeError(f"svd: matrices of shape {list(shape)} are not{order}")
+    return n if is_tall else m
 
 
 def _eigh_results(inputs: tuple[Node, ...], attrs: tuple[Any, ...]) -> list[Type]:
@@ -204,12 +228,13 @@ def _lq(x: np.ndarray, full: bool) -> list[np.ndarray]:
 def _svd(x: np.ndarray, mode: str) -> list[np.ndarray]:
     m, n = x.shape[-2:]
     real, least = x.real.dtype, min(m, n)
-    if mode == "values":
+    wanted = wanted_of(mode)
+    if wanted == "values":
         return _each(lambda a: [np.linalg.svd(a, compute_uv=False)], x, [((least,), real)])
-    columns, rows = (m, n) if mode == "full" else (least, least)
+    columns, rows = (m, n) if wanted == "full" else (least, least)
 
     def one(a: np.ndarray) -> list[np.ndarray]:
-        u, s, v = np.linalg.svd(a, full_matrices=mode == "full")
+        u, s, v = np.linalg.svd(a, full_matrices=wanted == "full")
         return [s, u, v]
 
     return _each(one, x, [((least,), real), ((m, columns), x.dtype), ((rows, n), x.dtype)])

@@ -55,6 +55,7 @@ def quiet(f: Any) -> Any:
                 return np.asarray(f(*(x.astype(np.float32) if getattr(x, "dtype", None) == d else x for x in xs)))
             return np.asarray(f(*xs))
 
+    reference.plain = f  # type: ignore[attr-defined]  # what it wraps, for types that need no wrapping
     return reference
 
 
@@ -66,6 +67,7 @@ def rounded(f: Any) -> Any:
         with np.errstate(all="ignore"):
             return inner(*xs).astype(xs[0].dtype)
 
+    reference.plain = f  # type: ignore[attr-defined]
     return reference
 
 

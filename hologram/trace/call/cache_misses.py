@@ -27,7 +27,7 @@ def explain(name: str, record: Record, earlier: Iterable[Record]) -> str:
         return f"{name}: first call; nothing had been compiled for it"
     least = min(candidates, key=len)
     if not least:
-        return f"{name}: compiled again for the same arguments: settings have changed, or the code had been evicted"
+        return f"{name}: compiled again for the same arguments: settings have changed, the code had been evicted, or sizes need another program"
     return "\n".join([f"{name}: compiled again, because", *[f"  {line}" for line in least]])
 
 

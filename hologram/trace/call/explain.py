@@ -11,7 +11,8 @@ from hologram.trace.checks import as_function
 
 
 def explain(f: Callable[..., Any]) -> Callable[..., Explanation]:
-    """Shows how a function is compiled: called as ``f`` would be, the result tells how ``f`` was reduced, fused, planned and compiled.
+    """Shows how a function is compiled: called as ``f`` would be, the result tells how ``f`` was reduced, fused, planned and compiled:
+    printed, as a page for a browser (``.html(path)``), as data (``.data()``, ``.json(path)``).
 
     Raises ArgumentError for what is no function.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
+import time
 import types
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
@@ -16,6 +17,7 @@ from hologram.backends.native.tracing import tracing
 from hologram.errors import DeviceError, is_defect
 from hologram.ir.devices import AUTO, CPU, resolve
 from hologram.settings import settings
+from hologram.support.html import html_method
 from hologram.support.lru_cache import Recent
 from hologram.support.pickling import by_name
 from hologram.support.precision import PRECISIONS
@@ -25,7 +27,7 @@ from hologram.trace import compiling, tree
 from hologram.trace.call import automatic, cache_misses
 from hologram.trace.call.abstract_eval import taken_apart
 from hologram.trace.call.signature import AUTOMATIC, Call, Dynamic, Signature, name_of
-from hologram.trace.call.specialisation import NATIVE_LIMIT, SPECIALISATION_LIMIT, Specialisation, home_of, realised_leaves
+from hologram.trace.call.specialisation import NATIVE_LIMIT, SPECIALISATION_LIMIT, VARIANT_LIMIT, Specialisation, home_of, realised_leaves
 from hologram.trace.call.stages import Lowered
 from hologram.trace.call.trace_call import Traced, holds, trace_call
 from hologram.trace.checks import as_function, choice
@@ -85,6 +87,8 @@ class Jitted:
     def __repr__(self) -> str:
         return f"<jitted {self.__qualname__}>"
 
+    _repr_html_ = html_method("notebook.programs:jitted_html")
+
     def __copy__(self) -> Jitted:
         return self
 
@@ -119,19 +123,29 @@ class Jitted:
     def _specialised(self, call: Call) -> tuple[Call, Specialisation]:
         """The program for ``call``, and the call as that program takes it, with or without symbols."""
         place = settings.code, *self._device_for(call)
-        if self._signature.automatic and self._specialisations.get((call.key, *place)) is None:
+        if self._signature.automatic and self._specialisations.get((call.key, *place, 0)) is None:
             served = self._automatic(call, place)
             if served is not None:
                 return served
-        found = self._found(call, place)
-        if found.assumptions and not holds(found.assumptions, call):
+        found = self._holding(call, place)
+        if found is None:
             call = call.concrete()
-            return call, self._found(call, place)
+            found = self._found(call, place)
         return call, found
 
-    def _found(self, call: Call, place: Any) -> Specialisation:
+    def _holding(self, call: Call, place: Any) -> Specialisation | None:
+        """The program of the call's signature whose assumptions the call's sizes keep; None where it is compiled for its sizes."""
+        for variant in range(VARIANT_LIMIT):
+            found = self._found(call, place, variant)
+            if not found.assumptions or holds(found.assumptions, call):
+                return found
+            if holds(found.decisions, call):
+                return None
+        return None
+
+    def _found(self, call: Call, place: Any, variant: int = 0) -> Specialisation:
         """The program of the call's very signature: found, or made by one thread while others that ask for it wait."""
-        key = (call.key, *place)
+        key = (call.key, *place, variant)
         found = self._specialisations.get(key)
         return found or compiling.once((id(self), key), lambda: self._specialisations.get(key) or self._specialise(key, call, *place[1:]))
 
@@ -142,23 +156,26 @@ class Jitted:
         if family is None:
             family = automatic.Family()
             self._families.put(key, family)
-        if family.is_static or place[1] not in (None, CPU):
+        if family.is_static:
             return None
         family.note(call.types)
         symbolic = call.symbolic(family.axes)
         if not symbolic.sizes:
             return None
-        try:
-            found = self._found(symbolic, place)
-        except Exception as e:
-            if settings.verify and is_defect(e):
-                raise
-            reason = str(e).partition("\n")[0]
+        if place[1] == AUTO:
+            reason = "what runs where is decided by them"
         else:
-            return (symbolic, found) if holds(found.assumptions, symbolic) else None
+            try:
+                found = self._holding(symbolic, place)
+            except Exception as e:
+                if settings.verify and is_defect(e):
+                    raise
+                reason = "with symbols: " + str(e).partition("\n")[0]
+            else:
+                return None if found is None else (symbolic, found)
         self._found(call, place)  # what is wrong with the call itself is raised here
         family.is_static = True
-        self._tell_miss(f"{self._last_miss}\n  its sizes stay static, because with symbols: {reason}")
+        self._tell_miss(f"{self._last_miss}\n  its sizes stay static, because {reason}")
         return None
 
     def _device_for(self, call: Call) -> tuple[str | None, tuple[str, ...]]:
@@ -168,13 +185,14 @@ class Jitted:
         return self._device, tuple([home_of([x]) or CPU for x in call.leaves]) if self._device == AUTO else ()
 
     def _specialise(self, key: Any, call: Call, device: str | None, homes: tuple[str, ...]) -> Specialisation:
+        start = time.perf_counter()
         traced = self._trace(call)
         if self._signature.automatic:
             automatic.check_traced(traced)
-        executable = compiling.compile_graph(traced.graph, self._precision, device, homes)
+        executable = compiling.compile_graph(traced.graph, self._precision, device, homes, tiled=self._signature.automatic, name=self.__name__)
         record = cache_misses.Record(self._signature, call)
         self._tell_miss(cache_misses.explain(self.__name__, record, [s.record for s in self._specialisations.values()]))
-        found = Specialisation(executable, traced, self._donated_leaves(call), record)
+        found = Specialisation(executable, traced, self._donated_leaves(call), record, time.perf_counter() - start)
         self._specialisations.put(key, found)
         return found
 

@@ -23,17 +23,20 @@ from hologram.trace.operators import pinned
 from hologram.trace.tensor import Tensor
 
 SPECIALISATION_LIMIT = 256  # signatures kept compiled for one function
+VARIANT_LIMIT = 16  # programs with symbols for one signature, which differ in what they take for granted
 NATIVE_LIMIT = 1024  # signatures, and sizes of symbolic ones, that native code knows of one function
 
 
 class Specialisation:
-    """The compiled form of one signature."""
+    """The compiled form of one signature. ``seconds`` is what tracing and compiling took."""
 
-    __slots__ = ("executable", "out_tree", "assumptions", "donated", "record", "_forms")
+    __slots__ = ("executable", "out_tree", "assumptions", "decisions", "donated", "record", "seconds", "_forms")
 
-    def __init__(self, executable: compiling.Executable, traced: Traced, donated: list[int], record: cache_misses.Record) -> None:
-        self.executable, self.donated, self.record = executable, donated, record
-        self.out_tree, self.assumptions = traced.out_tree, traced.assumptions
+    def __init__(
+        self, executable: compiling.Executable, traced: Traced, donated: list[int], record: cache_misses.Record, seconds: float = 0.0
+    ) -> None:
+        self.executable, self.donated, self.record, self.seconds = executable, donated, record, seconds
+        self.out_tree, self.assumptions, self.decisions = traced.out_tree, traced.assumptions, traced.decisions
         self._forms = Recent(NATIVE_LIMIT)  # types of leaves, and sizes, of earlier calls by Python: how many there were
 
     def is_new(self, call: Call) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from hologram.errors import ArgumentError
 from hologram.ir.graph import Graph, text
+from hologram.support.html import html_method
 from hologram.support.user_lines import located
-from hologram.trace import compiling
+from hologram.trace import compiling, hooks
 from hologram.trace.call import cache_misses
 from hologram.trace.call.signature import Call, Signature, name_of
 from hologram.trace.call.specialisation import Specialisation
@@ -19,12 +21,19 @@ from hologram.trace.checks import as_function
 class Lowered:
     """A traced call. ``graph`` is what was traced."""
 
+    _repr_html_ = html_method("notebook.programs:lowered_html")
+
     def __init__(
         self, name: str, signature: Signature, call: Call, traced: Traced, precision: str, device: str | None, homes: tuple[str, ...]
     ) -> None:
         self.name, self.graph, self.precision, self.device, self._homes = name, traced.graph, precision, device, homes
         self._signature, self._call, self._traced = signature, call, traced
         self._compiled: Compiled | None = None
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """The values that symbolic extents have in this call."""
+        return dict(self._call.sizes)
 
     def as_text(self, stage: str = "trace") -> str:
         """The program at ``stage``: trace, canonical, legalized, folded, groups, kernels, plan; on the CPU llvm and asm, on devices the name of their
@@ -34,13 +43,15 @@ class Lowered:
     def compile(self) -> Compiled:
         """The native program."""
         if self._compiled is None:
-            executable: Any = compiling.compile_graph(self.graph, self.precision, self.device, self._homes)
+            executable: Any = compiling.compile_graph(self.graph, self.precision, self.device, self._homes, name=self.name)
             self._compiled = Compiled(self.name, self._signature, self._call, self._traced, executable)
         return self._compiled
 
 
 class Compiled:
     """A compiled call; itself callable with arguments of the same signature."""
+
+    _repr_html_ = html_method("notebook.programs:compiled_html")
 
     def __init__(self, name: str, signature: Signature, call: Call, traced: Traced, executable: Any) -> None:
         self.name, self.executable = name, executable
@@ -77,12 +88,15 @@ class Compiled:
 
 
 class Explanation:
-    """What became of a function's program, as text."""
+    """What became of a function's program: as text, as a page for a browser, as data."""
+
+    _repr_html_ = html_method("notebook.programs:explanation_html")
 
     def __init__(self, lowered: Lowered) -> None:
         self.lowered, self.compiled = lowered, lowered.compile()
 
-    def __str__(self) -> str:
+    def sections(self) -> list[tuple[str, Any]]:
+        """The titles of its parts, and what each says."""
         sections: Mapping[str, Any] = {
             "traced": self.lowered.as_text("trace"),
             "placement": self.compiled.executable.placement,
@@ -93,9 +107,36 @@ class Explanation:
             "memory": self.compiled.memory_analysis(),
             "cost": self.compiled.cost_analysis(),
         }
-        return "\n\n".join([self.lowered.name, *[f"--- {title} ---\n{body}" for title, body in sections.items() if body is not None]])
+        return [(title, body) for title, body in sections.items() if body is not None]
+
+    def __str__(self) -> str:
+        return "\n\n".join([self.lowered.name, *[f"--- {title} ---\n{body}" for title, body in self.sections()]])
 
     __repr__ = __str__
+
+    def data(self, profile: Any = None) -> dict[str, Any]:
+        """All that the page shows, as plain data: see docs/report.md.
+
+        ``profile``: measured times of this program, what ``hg.profile`` gives or its ``as_dict()``. Raises ArgumentError for what is none, or one of
+        another program.
+        """
+        return hooks.report_data(self.lowered, profile)
+
+    def json(self, path: str | os.PathLike[str], profile: Any = None) -> None:
+        """Writes :meth:`data` as JSON."""
+        hooks.write_report_data(path, self.data(profile))
+
+    def html(self, path: str | os.PathLike[str], profile: Any = None) -> None:
+        """Writes a page that needs nothing else and no network: graphs at each stage, what each rule did, kernels, the memory map, the roofline.
+        Times are estimates where no ``profile`` is given.
+
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "report.html")
+        >>> hg.explain(lambda x: hnp.sum(x * x))(hnp.ones(3)).html(path)
+        >>> path.read_text(encoding="utf-8")[:15]
+        '<!doctype html>'
+        """
+        hooks.write_report(path, self.data(profile))
 
 
 def make_graph(f: Callable[..., Any]) -> Callable[..., Graph]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +11,7 @@ from hologram.errors import ArgumentError, ShapeError, TracedValueError
 from hologram.ir.graph import Graph
 from hologram.ir.node import Node
 from hologram.ir.symbolic import Expr, substitute
+from hologram.support.debug import noted
 from hologram.support.user_lines import located, user_line
 from hologram.trace import tree
 from hologram.trace.call.signature import Call
@@ -19,27 +21,31 @@ from hologram.trace.tree import Treedef
 
 
 class Traced:
-    """What tracing a call gives: the graph, the structure of the results, and what was assumed of symbolic extents."""
+    """What tracing a call gives: the graph, the structure of the results, and what was assumed of symbolic extents, of which ``decisions`` are
+    those by which calls get one program or another."""
 
-    __slots__ = ("graph", "out_tree", "assumptions", "refused")
+    __slots__ = ("graph", "out_tree", "assumptions", "decisions", "refused")
 
-    def __init__(self, graph: Graph, out_tree: Treedef, assumptions: list[Expr], refused: str | None = None) -> None:
-        self.graph, self.out_tree, self.assumptions = graph, out_tree, assumptions
+    def __init__(self, graph: Graph, out_tree: Treedef, assumptions: list[Expr], decisions: list[Expr], refused: str | None = None) -> None:
+        self.graph, self.out_tree, self.assumptions, self.decisions = graph, out_tree, assumptions, decisions
         self.refused = refused  # where the function asked for the value of a symbolic extent, and went on: the error that it caught
 
 
 def trace_call(name: str, function: Callable[..., Any], call: Call) -> Traced:
     """Runs ``function`` on fresh arguments of the call's types. What it raises passes through."""
     before = thread_state.trace, thread_state.levels, thread_state.stacks
+    start = time.perf_counter_ns()
     try:
-        with Trace(name) as trace, _sizes_noted(call):
+        with Trace(name, call.sizes) as trace, _sizes_noted(call):
             leaves = [wrap(trace.input(t.shape, t.dtype), t.weak) for t in call.types]
             args, options = call.arguments(leaves)
             results, out_tree = tree.flatten(function(*args, **options))
             outputs = [_output(x, name) for x in results]
     finally:  # also where an interrupt came before the trace, or a transform in it, ended itself
         thread_state.trace, thread_state.levels, thread_state.stacks = before
-    return Traced(trace.graph(outputs), out_tree, list(dict.fromkeys(trace.assumptions)), trace.refused)
+    noted("tracing", start)
+    assumed, decided = (list(dict.fromkeys(of)) for of in (trace.assumptions, trace.decisions))
+    return Traced(trace.graph(outputs), out_tree, assumed, decided, trace.refused)
 
 
 @contextlib.contextmanager

@@ -14,11 +14,8 @@ order. Only rules that look at a number may make a difference. Graphs where they
 from __future__ import annotations
 
 import operator
-import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from hologram.errors import HologramError, is_defect
 from hologram.ir.graph import Graph
@@ -31,8 +28,11 @@ from hologram.support.lru_cache import Recent
 from hologram.trace.compiling import compile_once
 from hologram.trace.lazy_donation import MIN_DONATED_BYTES
 from hologram.trace.lazy_programs.cache import keep, programs
+from hologram.trace.lazy_programs.explanation import tell, tell_miss
+from hologram.trace.lazy_programs.immediate import BUDGET, compile_ns, is_small
+from hologram.trace.lazy_programs.notes import note, noted
 from hologram.trace.lazy_programs.recording import Recording
-from hologram.trace.lazy_programs.structure import Numbers, clear_memos, places, split, storage_of
+from hologram.trace.lazy_programs.structure import Numbers, clear_memos, split, storage_of
 from hologram.trace.lazy_programs.value_rules import depends_on_values
 from hologram.trace.recorder import remember
 
@@ -123,12 +123,14 @@ def _constant(attrs: tuple[str, bytes]) -> Any:
 class Structure:
     """What is known of the graphs of one structure."""
 
-    __slots__ = ("programs", "seen", "by_value", "frequent")
+    __slots__ = ("programs", "seen", "by_value", "frequent", "left", "_earlier")
 
-    def __init__(self) -> None:
+    def __init__(self, left: float) -> None:
+        self.left = left  # nanoseconds that it may run op by op until it is compiled
+        self._earlier: Numbers | None | type = Structure  # which stands for what was not yet looked for
         self.frequent = 0  # how many sets have got programs by value for their uses
         self.programs: list[Program] = []
-        self.seen: list[Numbers] = []  # the latest sets that have programs by value
+        self.seen: list[Numbers] = []  # the latest sets that have programs by value, or ran op by op
         self.by_value = False  # whether it stays at them
 
     def find(self, numbers: Numbers) -> Found | None:
@@ -139,9 +141,20 @@ class Structure:
         self.programs = [p for p in self.programs if programs.get(p.token) is not None]
         return None
 
+    def note(self, numbers: Numbers) -> None:
+        """Remembers numbers that have no program with operands."""
+        self.seen.append(numbers)
+        del self.seen[:-_REMEMBERED]
+
     def nearest(self, numbers: Numbers) -> Numbers | None:
         """Of the sets before, the one that differs least."""
         return min(reversed(self.seen), key=lambda s: sum(map(operator.ne, s, numbers)), default=None)
+
+    def earlier(self, key: Any, numbers: Numbers) -> Numbers | None:
+        """A set that an earlier process noted."""
+        if self._earlier is Structure:
+            self._earlier = noted(key, numbers)
+        return self._earlier  # type: ignore[return-value]
 
 
 class Known:
@@ -168,13 +181,15 @@ _known: dict[Any, Known] = {}
 
 
 class Generalised(NamedTuple):
-    """A program to be compiled, its graph, and where it goes."""
+    """A program to be compiled for a walk, its graph, and where it goes."""
 
+    walk: Any
     program: Program
     graph: Graph
     structure: Structure
     key: Any
     numbers: Numbers
+    noted: Numbers | None  # what the disk cache is to keep
 
     def compiled(self, device: str | None) -> Found | None:
         """The program, compiled; None where the compiler does not take it."""
@@ -185,17 +200,21 @@ class Generalised(NamedTuple):
                 raise
             why = f"{type(e).__name__}: {e}"
             debug.tell(debug.GRAPHS, "no program for all numbers", lambda: why)
+            tell(self.walk, "compiled by value after all", why.partition("\n")[0])
             self.structure.by_value = True
             self.structure.seen.append(self.numbers)
             return None
+        if self.noted is not None:
+            note(self.key, self.noted)
         keep(self.program.token, executable)
         self.structure.programs.insert(0, self.program)
         del self.structure.programs[PROGRAMS_PER_STRUCTURE:]
         return self.program.found(self.numbers)
 
 
-def look_up(walk: Any) -> Found | Generalised | None:
-    """The program with operands for a walk whose key has none by value, or what to compile as one; None where it is to be compiled by value."""
+def look_up(walk: Any) -> Found | Generalised | Structure | None:
+    """The program with operands for a walk whose key has none by value, or what to compile as one; the structure of a walk that may run op by op;
+    None where it is to be compiled by value."""
     known = _known.get(walk.key)
     if known is not None:
         executable = programs.get(known.token)
@@ -203,31 +222,39 @@ def look_up(walk: Any) -> Found | Generalised | None:
             return Found(executable, known.operands, known.sizes, known.token)
         _known.pop(walk.key)
         if known.left <= 0:
+            tell(walk, "compiled by value, because these numbers come often")
             return None
     key, numbers = split(walk.key)
     structure: Structure | None = structures.get(key)
     if structure is None:
-        structures.put(key, structure := Structure())
+        structures.put(key, structure := Structure(BUDGET * compile_ns(walk.order)))
     found = structure.find(numbers)
     if found is not None:
         if len(_known) >= _KNOWN_LIMIT:
             _known.clear()
         _known[walk.key] = Known(found, structure, _FREQUENT_LARGE_USES if found.sizes and _is_large(walk) else _FREQUENT_USES)
         return found
+    if structure.left > 0 and is_small(walk):
+        structure.note(numbers)
+        tell(walk, "runs op by op, because it is small and has hardly run so far")
+        return structure
     return _to_compile(walk, structure, key, numbers)
 
 
 def _to_compile(walk: Any, structure: Structure, key: Any, numbers: Numbers) -> Generalised | None:
     """A program with operands for numbers that no program takes; None for one by value."""
     before = structure.nearest(numbers)
-    made = None
+    earlier = None if before is not None or structure.by_value else structure.earlier(key, numbers)
+    made: Generalised | str = "numbers of this structure stay values"
     if before is not None and not structure.by_value:
-        made = _generalised(walk, structure, key, numbers, before)
-    _tell(walk, numbers, before, made)
-    if made is None:
-        structure.seen.append(numbers)
-        del structure.seen[:-_REMEMBERED]
-    return made
+        made = _generalised(walk, structure, key, numbers, before, before)
+    elif earlier is not None:
+        made = _generalised(walk, structure, key, numbers, earlier, None)
+    tell_miss(walk, numbers, before, made if isinstance(made, str) else None)
+    if isinstance(made, Generalised):
+        return made
+    structure.note(numbers)
+    return None
 
 
 def _is_large(walk: Any) -> bool:
@@ -242,45 +269,30 @@ def clear() -> None:
     clear_memos()
 
 
-def _tell(walk: Any, numbers: Numbers, before: Numbers | None, made: Generalised | None) -> None:
-    """Says on stderr why an expression is compiled, where ``explain_misses`` asks for it."""
-    if settings.explain_misses:
-        print(explanation(walk, numbers, before, made is not None), file=sys.stderr)
-
-
-def explanation(walk: Any, numbers: Numbers, before: Numbers | None, operands: bool) -> str:
-    """One line for each number that differs from those ``before``."""
-    name = f"lazy expression of {len(walk.order)} nodes, {walk.roots[0].op.name}"
-    if before is None:
-        return f"{name}: compiled, because its structure is new"
-    names = [n for _, of in places(walk.order) for n in of]
-    changed = [f"  {n} changed: {_shown(a)} -> {_shown(b)}" for n, a, b in zip(names, before, numbers, strict=True) if a != b]
-    if not changed:
-        return f"{name}: compiled again for the same numbers: the code had been evicted"
-    end = "  from now on these are operands" if operands else "  it is compiled by value"
-    return "\n".join([f"{name}: compiled again, because", *dict.fromkeys(changed), end])
-
-
-def _shown(number: Any) -> Any:
-    return np.frombuffer(number[1], number[0])[0].item() if type(number) is tuple else number
-
-
-def _generalised(walk: Any, structure: Structure, key: Any, numbers: Numbers, before: Numbers) -> Generalised | None:
-    """The program in which what differs between two sets of numbers is an operand; None where there can be none."""
+def _generalised(walk: Any, structure: Structure, key: Any, numbers: Numbers, before: Numbers, noted: Numbers | None) -> Generalised | str:
+    """The program in which what differs between two sets of numbers is an operand; why there is none, where there can be none."""
     differing = [i for i, (a, b) in enumerate(zip(numbers, before, strict=True)) if a != b]
     constants = [i for i in differing if type(numbers[i]) is tuple]
     sizes = [i for i in differing if type(numbers[i]) is not tuple]
-    if not differing or walk.device is not None or (sizes and (min(numbers[i] for i in sizes) < 2 or len(walk.order) > _MAX_NODES)):
-        return None
-    if any(x.op is place for x in walk.order) or depends_on_values(walk.order):
-        return None
+    if not differing:
+        return "no number is new"
+    if walk.device is not None or any(x.op is place for x in walk.order):
+        return "a device computes it"
+    if sizes and min(numbers[i] for i in sizes) < 2:
+        return "a size is below 2"
+    if sizes and len(walk.order) > _MAX_NODES:
+        return f"it has more than {_MAX_NODES} nodes"
+    if depends_on_values(walk.order):
+        return "rewrite rules look at its numbers"
     groups: dict[tuple[int, int], list[int]] = {}
     for i in sizes:
         groups.setdefault((numbers[i], before[i]), []).append(i)
     try:
         made = Recording(walk, set(constants), groups)
-    except (HologramError, TypeError):  # what the type rules do not take
+    except (HologramError, TypeError) as e:  # what the type rules do not take
         structure.by_value = structure.by_value or len(structure.seen) >= _REMEMBERED
-        return None
+        return f"with symbols: {str(e).partition(chr(10))[0]}"
     program = Program(numbers, constants, made)
-    return None if program.sizes(numbers) is None else Generalised(program, made.graph, structure, key, numbers)
+    if program.sizes(numbers) is None:
+        return "an extent is 0 or 1, or a sum of products has a page of terms"
+    return Generalised(walk, program, made.graph, structure, key, numbers, noted)

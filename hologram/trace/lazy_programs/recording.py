@@ -12,6 +12,7 @@ from hologram.ir.symbolic import Expr, Int, atoms, bounds, prod, size_operand, s
 from hologram.ir.traversal import topological
 from hologram.primitives.movement import reshape
 from hologram.primitives.reductions import reduce_sum
+from hologram.support.user_lines import at_line
 from hologram.trace.lazy_programs.structure import places
 from hologram.trace.lazy_programs.value_rules import moved
 
@@ -87,13 +88,13 @@ class Recording:
                         return None
                     raise
                 self._require_right(node, made[node])
-        return Graph([made[x] for x, _ in sources], [made[x] for x in self.walk.roots])
+        return Graph([made[x] for x, _ in sources], [made[x] for x in self.walk.roots], name=f"expression{at_line()}")
 
     def _attrs(self, node: Node, slots: range) -> tuple[Any, ...]:
         """A node's attributes with symbols."""
         out: list[Any] = []
         rest = iter(slots)
-        for name, value in zip(node.op.attrs, node.attrs, strict=True):
+        for name, value in node.op.named(node.attrs):
             out.append(tuple([self._size(n, next(rest)) for n in value]) if name in node.op.sizes else value)
         return tuple(out)
 

@@ -79,7 +79,7 @@ def _make_form(op: Op, attrs: tuple[Any, ...]) -> Form:
     rest: list[Any] = []
     numbers: list[int] = []
     names: list[str] = []
-    for name, value in zip(op.attrs, attrs, strict=True):
+    for name, value in op.named(attrs):
         if name in op.sizes:
             rest.append(len(value))
             numbers += value

@@ -12,6 +12,7 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.cuda import device as cuda_device
 from hologram.backends.device import loops
+from hologram.support.progress import bars
 from tests.support.devices.fake_cuda import FakeApi
 from tests.support.devices.some_devices import available
 from tests.support.needs import needs_compilers
@@ -124,3 +125,15 @@ def test_batches_are_captured(monkeypatch: pytest.MonkeyPatch) -> None:
     long(x)
     assert cuda.counts["graphs"] >= 9 and cuda.counts["launches"] < 100  # 64 steps are one launch
     hg.clear_caches()
+
+
+def test_loops_count_what_they_have_begun(device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[tuple[str, int | None, int]] = []
+    monkeypatch.setattr(bars.Watch, "wake", lambda self: None)
+    monkeypatch.setattr(bars.Watch, "remove", lambda self, bar: counted.append((bar.label, bar.total, bar.done)) or self.own.pop(id(bar)))
+    f = hg.jit(lambda n, x: hg.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, hnp.sin(c[1])), (0, x), progress="while"), device=device.name)
+    f(37, X)
+    assert [c for c in counted if c[0] == "while"] == [("while", None, 37)]
+    g = hg.jit(lambda x: hg.scan(lambda c, _: (hnp.sin(c), None), x, None, 193, progress="scan")[0], device=device.name)
+    np.testing.assert_allclose(np.asarray(g(X)), np.asarray(hg.jit(g.__wrapped__)(X)), rtol=1e-5, atol=1e-6)
+    assert [c for c in counted if c[0] == "scan"][:1] == [("scan", 193, 193)]

@@ -202,7 +202,7 @@ PATTERNS = {
     """,
     # divided once a row, multiplied for each element, by a number whose inverse does not overflow
     "loop_invariant_divisor": r"""
-        CHECK: load(b1, p)
+        CHECK: load(b0, p)
         CHECK: = unit_scale(
         CHECK: = div(
         CHECK: lanes i from 0 count 40

@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import itertools
 import re
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -51,13 +52,13 @@ class FakeArray:
 
 
 class _Point:
-    """A point in the work of a stream."""
+    """A point in the work of a stream, reached at a time in nanoseconds."""
 
     def __init__(self, todo: list[Callable[[], None]]) -> None:
-        self.todo, self.reached = todo, False
+        self.todo, self.reached, self.at = todo, False, 0
 
     def reach(self) -> None:
-        self.reached = True
+        self.reached, self.at = True, time.perf_counter_ns()
 
     def wait(self) -> None:
         while not self.reached:
@@ -98,6 +99,7 @@ class FakeApi:
         self._quarantine_bytes = 0
         self.host: dict[int, np.ndarray] = {}
         self.events: dict[int, _Point] = {}
+        self.timed: set[int] = set()  # those of them that are asked for times
         self.capturing: dict[int, list[Callable[[], None]]] = {}
         self.graphs: dict[int, list[Callable[[], None]]] = {}
         self.modules: dict[int, tuple[ctypes.CDLL, dict[str, tuple[int, str]]]] = {}
@@ -231,9 +233,25 @@ class FakeApi:
     def new_event(self) -> int:
         return next(self._numbers)
 
+    def new_timed_event(self) -> int:
+        self.counts["timed_events"] += 1
+        self.timed.add(number := next(self._numbers))
+        return number
+
+    def elapsed(self, first: int, second: int) -> float:
+        assert self.events[first].reached and self.events[second].reached
+        return float(self.events[second].at - self.events[first].at)
+
+    def destroy_event(self, event: int) -> None:
+        self.counts["timed_events"] -= 1
+        self.events.pop(event, None)
+
     def record(self, event: int, stream: int) -> None:
         point = self.events[event] = _Point(self.streams[stream])
-        self._put(stream, point.reach)
+        if event in self.timed and not self.streams[stream]:
+            point.reach()  # at once: it has a time
+        else:
+            self._put(stream, point.reach)
 
     def is_done(self, event: int) -> bool:
         return self.events[event].reached

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -23,19 +23,11 @@ X = np.linspace(0.5, 1.5, 300, dtype=np.float32)
 INTEGERS = np.arange(-40, 60)
 
 
-@pytest.fixture
-def compilations(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """A list that grows with each compilation; nothing is compiled before."""
-    made: list[Any] = []
-    compile_graph = compiling.compile_graph
-
-    def counted(*args: Any, **options: Any) -> Any:
-        made.append(args[0])
-        return compile_graph(*args, **options)
-
-    monkeypatch.setattr(compiling, "compile_graph", counted)
-    lazy.clear()
-    return made
+@pytest.fixture(autouse=True)
+def compiled_at_once() -> Iterator[None]:
+    """Nothing runs op by op, and what earlier processes noted plays no part."""
+    with override(op_by_op=False, cache=False):
+        yield
 
 
 def outer(xp: Any, x: Any, k: int) -> Any:
@@ -239,7 +231,8 @@ def test_misses_are_explained(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().err.count("compiled") == 1
 
 
-def test_what_the_compiler_refuses_keeps_programs_by_value(monkeypatch: pytest.MonkeyPatch, compilations: list[Any]) -> None:
+def _refuse_symbols(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on the compiler takes no symbols."""
     compile_graph = compiling.compile_graph
 
     def refuses(graph: Any, *args: Any, **options: Any) -> Any:
@@ -248,6 +241,42 @@ def test_what_the_compiler_refuses_keeps_programs_by_value(monkeypatch: pytest.M
         return compile_graph(graph, *args, **options)
 
     monkeypatch.setattr(compiling, "compile_graph", refuses)
+
+
+def _explained(capsys: pytest.CaptureFixture[str], expressions: list[Any]) -> list[str]:
+    """What is said of the compilations of expressions, which are recorded by functions."""
+    lazy.clear()
+    found = []
+    with override(explain_misses=True):
+        for f in expressions:
+            hg.eval(f())
+            found.append(capsys.readouterr().err)
+    return found
+
+
+def test_misses_tell_why_numbers_are_no_operands(capsys: pytest.CaptureFixture[str]) -> None:
+    x = hg.tensor(X)
+    told = _explained(capsys, [lambda k=k: hnp.zeros(k) + 1 for k in (5, 1, 9, 0)])
+    assert "broadcast's shape changed: 5 -> 1\n  it is compiled by value: a size is below 2" in told[1]
+    assert "from now on these are operands" in told[2] and "-> 9" in told[2]
+    told = _explained(capsys, [lambda k=k: (x * 0.3) ** k for k in (3, 4)])
+    assert "integer_pow's n changed: 3 -> 4\n  it is compiled by value: these are part of its structure" in told[1]
+    told = _explained(capsys, [lambda k=k: x * 0.3 + k for k in (1.0, 2.0, 3.5, 4.5)])
+    assert "a constant changed: 1.0 -> 2.0" in told[1] and "a constant changed: 2.0 -> an operand" in told[2] and not told[3]
+
+
+def test_misses_tell_of_refusals_and_of_numbers_that_keep_coming(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    x = hg.tensor(np.arange(20_000, dtype=np.float32))
+    told = _explained(capsys, [lambda k=k: x[:k].max() + 1 for k in (15_000, *[18_000] * 8)])
+    assert "are operands" in told[1] and sum("compiled by value, because these numbers come often" in text for text in told) == 1
+    _refuse_symbols(monkeypatch)
+    told = _explained(capsys, [lambda k=k: x[:k].min() + 1 for k in (5, 8, 9)])
+    assert "compiled by value after all\n  UnsupportedError: no symbols" in told[1]
+    assert "it is compiled by value: numbers of this structure stay values" in told[2]
+
+
+def test_what_the_compiler_refuses_keeps_programs_by_value(monkeypatch: pytest.MonkeyPatch, compilations: list[Any]) -> None:
+    _refuse_symbols(monkeypatch)
     x = hg.tensor(X)
     for k in (5, 8, 11):
         assert float(x[:k].max()) == X[:k].max()

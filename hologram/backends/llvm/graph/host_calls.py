@@ -22,7 +22,7 @@ from hologram.backends.llvm.graph.writer import GRAIN_NS, SERIAL_NS, Frame, Grap
 from hologram.backends.llvm.text import Reg
 from hologram.graph.lower.host_step import HostStep
 from hologram.ir.op import TABLE
-from hologram.ir.symbolic import Int, is_static
+from hologram.ir.symbolic import Expr, Int, is_static
 
 # --- writing ---------------------------------------------------------------------------------------------------------
 
@@ -60,7 +60,7 @@ def _call_native(w: GraphWriter, native: lapack.Native, arrays: list[Reg]) -> No
         w.return_if(f.emit(f"call i64 @{_CANCELLED}(ptr %ctx)", "i64", 1))
         return
     grain = max(1, int(GRAIN_NS / native.cost))
-    w.return_if(f.emit(f"call i64 @hg_parallel_for(ptr %ctx, ptr @{native.kernel}, ptr {args}, {chunks.typed}, i64 {grain})", "i64", 1))
+    w.share(native.kernel, args, chunks, Reg(str(grain), "i64", 1))
 
 
 _CANCELLED = "hg_poll"  # which tells of a call that was cancelled
@@ -68,14 +68,15 @@ _CANCELLED = "hg_poll"  # which tells of a call that was cancelled
 
 def _call_python(w: GraphWriter, step: HostStep, arrays: list[Reg]) -> None:
     f, nodes = w.f, (*step.node.inputs, *step.results)
-    symbolic = [n for x in nodes for n in x.shape if not is_static(n)]
+    symbolic = [n for n in (*step.node.attrs, *[n for x in nodes for n in x.shape]) if isinstance(n, Expr)]
     text = w.text(_described(step))
     values = [text, *[w.integers.integer(n) for n in symbolic], *arrays]
     w.return_if(f.emit(f"call i64 @hg_call_host(ptr %ctx, ptr {_stored(w, values)})", "i64", 1))
 
 
 def _described(step: HostStep) -> str:
-    """A step as a literal: name, attributes, number of operands, and of each array its type and shape, None for an extent that is an argument."""
+    """A step as a literal: name, attributes, [] for one that is an argument, number of operands, and of each array its type and shape, None for an
+    extent that is an argument."""
 
     def extent(n: Int) -> Int | None:
         return n if is_static(n) else None
@@ -91,11 +92,14 @@ _objects: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 def is_bound(attrs: tuple[Any, ...]) -> bool:
     """Whether attributes hold an object of this process, so that code that calls it is of no use to another."""
-    return any(is_bound(a) if isinstance(a, tuple) else not isinstance(a, (bool, int, float, str, type(None))) for a in attrs)
+    return any(is_bound(a) if isinstance(a, tuple) else not isinstance(a, (bool, int, float, str, type(None), Expr)) for a in attrs)
 
 
 def _literal(attribute: Any) -> Any:
-    """An attribute as a literal; an object of this process, which the compiled graph keeps alive, as its number in a set."""
+    """An attribute as a literal: [] for an integer that is an argument; for an object of this process, which the compiled graph keeps alive, its
+    number in a set."""
+    if isinstance(attribute, Expr):
+        return []
     if not is_bound((attribute,)) or isinstance(attribute, tuple):
         return attribute
     _objects[id(attribute)] = attribute
@@ -117,15 +121,15 @@ def _prepared(text: bytes) -> Callable[[int], None]:
     name, attrs, operands, types = ast.literal_eval(text.decode())
     reference = TABLE[name].reference
     shapes = [(dtypes.of(d), shape) for d, shape in types]
-    unknown = sum(n is None for _, shape in shapes for n in shape)
+    unknown = attrs.count([]) + sum(n is None for _, shape in shapes for n in shape)
 
     def run(args: int) -> None:
         words = (ctypes.c_int64 * (1 + unknown + len(shapes))).from_address(args)
         extents = iter(words[1 : 1 + unknown])
         arrays = []
+        attributes = [next(extents) if a == [] else _objects[next(iter(a))] if isinstance(a, set) else a for a in attrs]
         for address, (dtype, shape) in zip(words[1 + unknown :], shapes, strict=True):
             arrays.append(_view(address, dtype, tuple(next(extents) if n is None else n for n in shape)))
-        attributes = [_objects[next(iter(a))] if isinstance(a, set) else a for a in attrs]
         for a in arrays[:operands]:
             a.flags.writeable = False
         for to, value in zip(arrays[operands:], reference(*arrays[:operands], *attributes), strict=True):

@@ -18,6 +18,7 @@ import numpy as np
 from hologram.dtypes import DType
 from hologram.graph.lower.host_step import HostStep, work
 from hologram.ir.symbolic import Int, is_static, prod
+from hologram.primitives.host.factorizations import smaller_extent, wanted_of
 
 PREFIX = "hg_"
 _LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
@@ -133,8 +134,6 @@ def _triangular_solve(step: HostStep) -> Native | None:
 
 def _lq(step: HostStep) -> Native | None:
     x, rows = step.node.inputs[0], step.results[1].shape[-2]
-    if not all(map(is_static, x.shape[-2:])):
-        return None
     n, m = x.shape[-2:]
     expand = "ungqr" if x.dtype.is_complex else "orgqr"
     return _made(step, "lq", ("geqrf", expand), (n, m, rows, x.dtype.itemsize, _BLOCK * rows), (0, 1, 2))
@@ -143,19 +142,19 @@ def _lq(step: HostStep) -> Native | None:
 def _svd(step: HostStep) -> Native | None:
     x = step.node.inputs[0]
     m, n = x.shape[-2:]
-    if not isinstance(m, int) or not isinstance(n, int):
-        return None
-    mode, least, most = step.node.attrs[0], min(m, n), max(m, n)
-    columns, rows = {"values": (0, 0), "reduced": (least, least), "full": (m, n)}[mode]
+    mode, least = wanted_of(step.node.attrs[0]), smaller_extent(x.shape, step.node.attrs[0])
+    most = m + n - least
+    sides: dict[str, tuple[Int, Int]] = {"values": (0, 0), "reduced": (least, least), "full": (m, n)}
+    columns, rows = sides[mode]
     lwork = 4 * least * least + 7 * least + most + _BLOCK * (m + n)
-    lrwork = 0
+    lrwork: Int = 0
     if x.dtype.is_complex:
         lrwork = 7 * least if mode == "values" else 2 * most * least + 7 * least * least + 7 * least
     routines = (None, "gesdd") if x.dtype.is_complex else ("gesdd", None)
     real = step.results[0].dtype.itemsize
     job = ord({"values": "N", "reduced": "S", "full": "A"}[mode])
-    integers = (m, n, columns, rows, max(1, columns), x.dtype.itemsize, real, job, lwork, lrwork)
-    return _made(step, "svd", routines, integers, (0, 1, 2, 3) if columns else (0, 1, 1, 1))
+    integers = (m, n, columns, rows, 1 if mode == "values" else columns, x.dtype.itemsize, real, job, lwork, lrwork)
+    return _made(step, "svd", routines, integers, (0, 1, 1, 1) if mode == "values" else (0, 1, 2, 3))
 
 
 def _eigh(step: HostStep) -> Native | None:

@@ -8,7 +8,10 @@ constants and sequences stay where they are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from hologram.backends.llvm.graph.bodies import BodyWriter, NoStackLeft, source_of
+from hologram.backends.llvm.graph.progress import LoopBar, label_at, trips
 from hologram.backends.llvm.graph.rotation import find_rotation
 from hologram.backends.llvm.graph.writer import Frame, GraphWriter
 from hologram.backends.llvm.text import LoopHead, Reg
@@ -58,12 +61,27 @@ class LoopWriter(BodyWriter):
 
     def write(self) -> None:
         moving = self._moving()
+        self.bar = self._begin_bar()
         last = self._state(self._scan(moving) if self.is_scan else self._while(moving))
+        if self.length is not None and self.w.profiled:
+            self.w.counters.iterations(self.w.integers.integer(self.length))
         for k, (end, p, x) in enumerate(zip(self.ends, last, self.carry_nodes, strict=True)):
             if self.wanted[k] and self.places[k] is not None:
                 self.w.copy(end, p, x)
             elif self.wanted[k] and k not in self.rotating:
                 self.w.arrive(end, p, x)
+
+    def _begin_bar(self) -> LoopBar | None:
+        """The loop's bar, if it has one."""
+        label = label_at(self.w, self.node)
+        if label is None:
+            return None
+        if self.length is None:
+            cond, places = self.step.execution_plans[0].graph, [*self.fixed, *self.starts]
+            total = trips(self.w, cond, self.body.graph, self.step.consts, places)
+        else:
+            total = self.w.integers.integer(self.length)
+        return LoopBar(self.w, label, total, self._step_ns())
 
     # --- where arrays are ----------------------------------------------------------------------------------------------
 
@@ -217,11 +235,23 @@ class LoopWriter(BodyWriter):
         f, every, length = self.f, self._polled_steps(), self.w.integers.integer(self.length)
 
         def step(i: Reg, carried: list[Reg]) -> list[Reg]:
-            return self._step(self._number(i), carried)
+            following = self._step(self._number(i), carried)
+            if self.bar is not None and self.bar.each_step:
+                self.bar.store(f.emit(f"add nuw nsw i64 {i.text}, 1", "i64", 1))
+            return following
 
         known = self.length if isinstance(self.length, int) else None
         if known is not None and known <= every:
-            return f.counted(ZERO, length, 1, moving, step, at_least_once=known > 0)
+            after = f.counted(ZERO, length, 1, moving, step, at_least_once=known > 0)
+        else:
+            after = self._stretches(length, known, every, moving, step)
+        if self.bar is not None:
+            self.bar.end(length)
+        return after
+
+    def _stretches(self, length: Reg, known: int | None, every: int, moving: list[Reg], step: Callable[[Reg, list[Reg]], list[Reg]]) -> list[Reg]:
+        """Steps in stretches of ``every``, with a look at signals after each."""
+        f = self.f
         every = every if known is None else _equal_part(known, every)
         are_equal = known is not None and known % every == 0
 
@@ -229,6 +259,8 @@ class LoopWriter(BodyWriter):
             end = f.emit(f"add nuw nsw i64 {i.text}, {every}", "i64", 1)
             stop = end if are_equal else f.emit(f"call i64 @llvm.umin.i64({end.typed}, {length.typed})", "i64", 1)
             after = f.counted(i, stop, 1, carried, step, at_least_once=True)
+            if self.bar is not None and not self.bar.each_step:
+                self.bar.store(stop)
             self.w.poll()
             return after
 
@@ -250,12 +282,17 @@ class LoopWriter(BodyWriter):
         f.do(f"br i1 {go.text}, label %{inside}, label %{done}")
         f.start(inside)
         after = self._step(phis.index, phis.carried)
-        self._poll_at(phis.index)
         following = f.emit(f"add nuw nsw i64 {phis.index.text}, 1", "i64", 1)
+        if self.bar is not None and self.bar.each_step:
+            self.bar.store(following)
+        self._poll_at(phis.index, following)
         latch = f.label
         f.do(f"br label %{head}")
         phis.close(latch, following, after)
         f.start(done)
+        if self.bar is not None:
+            self.bar.end(phis.index)
+        self.w.counters.iterations(phis.index)
         return phis.carried
 
     def _condition(self, state: list[Reg]) -> Reg:
@@ -270,9 +307,13 @@ class LoopWriter(BodyWriter):
         byte = self.f.emit(f"load i8, ptr {source_of(plan, o, pointers).text}, align 1", "i8", 1)
         return self.f.emit(f"icmp ne i8 {byte.text}, 0", "i1", 1)
 
+    def _step_ns(self) -> float:
+        """About how long a step takes."""
+        return sum(s.donated_cost for s in self.step.execution_plans)
+
     def _polled_steps(self) -> int:
         """After how many steps, a power of two, the loop looks at pending signals."""
-        inside = sum(s.donated_cost for s in self.step.execution_plans)
+        inside = self._step_ns()
         if inside >= ENDLESS_NS:
             inside = POLL_NS / ENDLESS_POLLED_STEPS
         every = 1
@@ -280,14 +321,16 @@ class LoopWriter(BodyWriter):
             every *= 2
         return every
 
-    def _poll_at(self, step: Reg) -> None:
-        """A look at pending signals after every so many steps."""
+    def _poll_at(self, step: Reg, done: Reg) -> None:
+        """A look at pending signals after every so many steps, of which so many are ``done``."""
         f, every = self.f, self._polled_steps()
         low = f.emit(f"and i64 {step.text}, {every - 1}", "i64", 1)
         due = f.emit(f"icmp eq i64 {low.text}, {every - 1}", "i1", 1)
         poll, on = f.fresh_label("poll"), f.fresh_label("polled")
         f.do(f"br i1 {due.text}, label %{poll}, label %{on}, !prof !0")
         f.start(poll)
+        if self.bar is not None and not self.bar.each_step:
+            self.bar.store(done)
         self.w.poll()
         f.do(f"br label %{on}")
         f.start(on)

@@ -23,6 +23,8 @@ class ModuleWriter(GraphWriter):
             write_host(self, step, frame)
 
 
-def render_module(plan: ExecutionPlan, allocation: ArenaAllocation | None, precision: str, target: Any, checked: bool = False) -> str:
+def render_module(
+    plan: ExecutionPlan, allocation: ArenaAllocation | None, precision: str, target: Any, checked: bool = False, profiled: bool = False
+) -> str:
     """The module's text. ``plan`` places the intermediates; None where symbols will hold their offsets."""
-    return ModuleWriter(precision, target, checked).render(plan, allocation).whole()
+    return ModuleWriter(precision, target, checked, profiled).render(plan, allocation).whole()

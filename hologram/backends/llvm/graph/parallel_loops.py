@@ -12,6 +12,7 @@ import re
 from hologram.backends.llvm.graph.bodies import BodyWriter, NoStackLeft
 from hologram.backends.llvm.graph.loops import LoopWriter
 from hologram.backends.llvm.graph.outlining import Outlined
+from hologram.backends.llvm.graph.progress import LoopBar, add_chunk, label_at
 from hologram.backends.llvm.graph.writer import GRAIN_NS, SERIAL_NS, Frame, GraphWriter, serial
 from hologram.backends.llvm.text import Reg
 from hologram.graph.lower.control_step import ENDLESS_NS, ControlStep
@@ -19,6 +20,7 @@ from hologram.graph.lower.independent_steps import independent_steps
 from hologram.graph.lower.lowered import Lowered
 from hologram.ir.node import Node
 from hologram.ir.symbolic import Int
+from hologram.primitives.control import scan
 
 MIN_ENDLESS_STEPS = 64  # of loops around loops whose end is not known, for threads to share them
 PIECES = 256  # of a loop, at least, from which threads take
@@ -32,18 +34,23 @@ def write_in_parallel(w: GraphWriter, step: ControlStep, frame: Frame) -> bool:
     counters = independent_steps(step)
     if counters is None:
         return False
+    slot = None if label_at(w, step.node) is None else w.f.name("bar")
+    if slot is not None:
+        w.f.types[slot] = "ptr"
     try:
         with w.outlined() as function:
             loop = _ChunkWriter(w, step, frame, counters)
             loop.write_chunk()
+            if slot is not None:
+                add_chunk(w, slot)
     except NoStackLeft:
         return False
-    _call(w, step, frame, counters, function)
+    _call(w, step, frame, counters, function, slot)
     return True
 
 
 def _is_long(step: ControlStep) -> bool:
-    length: Int = step.node.attrs[3] if len(step.node.attrs) > 3 else 0
+    length: Int = step.node.attrs[3] if step.node.op is scan else 0
     if not isinstance(length, int):
         return False
     inside = sum(p.donated_cost for p in step.execution_plans)
@@ -87,10 +94,11 @@ class _ChunkWriter(LoopWriter):
         pass  # :meth:`_place` does
 
     def write_chunk(self) -> None:
+        self.bar = None
         self.f.counted(Reg("%begin", "i64", 1), Reg("%end", "i64", 1), 1, [], lambda i, carried: self._step(self._number(i), carried))
 
 
-def _call(w: GraphWriter, step: ControlStep, frame: Frame, counters: dict[int, int], function: Outlined) -> None:
+def _call(w: GraphWriter, step: ControlStep, frame: Frame, counters: dict[int, int], function: Outlined, slot: str | None) -> None:
     """Runs the chunks. Arrays that steps write parts of are where the results go before; counters are known when all is done, not sooner: where
     they start may be where they end."""
     f, loop, graph = w.f, BodyWriter(w, step, frame), step.execution_plans[0].graph
@@ -99,9 +107,13 @@ def _call(w: GraphWriter, step: ControlStep, frame: Frame, counters: dict[int, i
         if k not in counters:
             w.arrive(loop.result(k), loop.operands[consts + k], graph.inputs[consts + k])
     inside = sum(p.donated_cost for p in step.execution_plans)
+    label = label_at(w, step.node)
+    bar = None if label is None else LoopBar(w, label, w.integers.integer(length), inside, slot)
     steps = length if inside >= ENDLESS_NS else int(GRAIN_NS / max(1.0, inside))
     args, grain = function.arguments(), max(1, min(length // PIECES, steps))
-    w.return_if(f.emit(f"call i64 @hg_parallel_for(ptr %ctx, ptr @{function.name}, ptr {args.text}, i64 {length}, i64 {grain})", "i64", 1))
+    w.share(function.name, args.text, Reg(str(length), "i64", 1), Reg(str(grain), "i64", 1))
+    if bar is not None:
+        bar.end()
     for k, by in counters.items():
         if step.results[k] is not None:
             d = graph.inputs[consts + k].dtype

@@ -6,6 +6,8 @@ order; ``ctx`` is the call's context (scratch pages at offset 0, arena at 8). Re
 A checked graph (``settings.checked``) compares every index with its buffer's size (:mod:`bounds_checks`), and fills memory with NaNs before it is
 written: results and the arena when it begins, an intermediate's place before the step that writes it.
 
+A profiled graph (``settings.profile``) counts time (:mod:`counters`).
+
 Loops and branches of control steps stand in this function, around calls of their bodies' kernels.
 """
 
@@ -18,6 +20,7 @@ from typing import Any
 
 from hologram.backends.llvm.abi import ARENA_AT, ARENA_BYTES_AT
 from hologram.backends.llvm.bounds_checks import DECLARATIONS, symbolic_sizes
+from hologram.backends.llvm.graph.counters import COUNTERS, Counters
 from hologram.backends.llvm.graph.outlining import POLL_SHARED, Outlined
 from hologram.backends.llvm.kernel import KernelWriter
 from hologram.backends.llvm.memory import Integers
@@ -45,6 +48,8 @@ ATTRIBUTES = """
 declare i64 @hg_parallel_for(ptr, ptr, ptr, i64, i64)
 declare i64 @hg_poll(ptr)
 declare i64 @hg_call_host(ptr, ptr)
+declare ptr @hg_bar_begin(ptr, ptr, i64)
+declare void @hg_bar_end(ptr, ptr)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 attributes #0 = { nounwind }
 attributes #1 = { nounwind alwaysinline }
@@ -84,8 +89,8 @@ class Frame:
 class GraphWriter:
     """Writes the graph function, and the kernels that it comes to call."""
 
-    def __init__(self, precision: str, target: Any, checked: bool = False) -> None:
-        self.precision, self.target, self.checked = precision, target, checked
+    def __init__(self, precision: str, target: Any, checked: bool = False, profiled: bool = False) -> None:
+        self.precision, self.target, self.checked, self.profiled = precision, target, checked, profiled
         self.functions = Functions.of(target)
         self.texts: list[str] = []
         self.names: dict[Any, str] = {}
@@ -105,6 +110,7 @@ class GraphWriter:
 
     def render(self, plan: ExecutionPlan, allocation: ArenaAllocation | None) -> GraphWriter:
         f = self.f
+        self.counters = Counters(self, plan, self.profiled)
         self.scratch = f.emit("load ptr, ptr %ctx, align 8", "ptr", 1)  # SCRATCH_AT is 0
         place = f.emit(f"getelementptr i8, ptr %ctx, i64 {ARENA_AT}")
         arena = f.emit(f"load ptr, ptr {place.text}, align 8", "ptr", 1)
@@ -116,7 +122,8 @@ class GraphWriter:
         pointers = {n: self._slot(i, "ptr") for n, i in plan.slot_of.items()}
         if self.checked:
             self._poison_all(plan, arena, pointers)
-        self.run(Frame(plan, allocation, arena, pointers, inside_loop=False))
+        with self.counters.call():
+            self.run(Frame(plan, allocation, arena, pointers, inside_loop=False))
         f.do("ret i64 0")
         self.graph = "\n".join([*self.outlined_texts, f.text("define i64 @graph(ptr %bufs, ptr %ctx) #0")])
         return self
@@ -180,7 +187,7 @@ class GraphWriter:
         ready = [f"declare void @{name}(ptr, i64, i64, ptr)" for name in sorted(self.declared)]
         ready += [f"@{name} = external global i8" for name in sorted(self.externals)]
         ready += [literal(name, text) for text, name in self.literals.items()]
-        return ready
+        return [*ready, self.counters.declarations] if self.profiled else ready
 
     def _slot(self, index: int, t: str) -> Reg:
         at = self.f.emit(f"getelementptr i64, ptr %bufs, i64 {index}")
@@ -192,7 +199,8 @@ class GraphWriter:
             if self.checked:
                 self._poison_fresh(k, frame)
             if isinstance(step, (ControlStep, HostStep)):
-                self.write(step, frame)
+                with self.counters.step(step):
+                    self.write(step, frame)
             else:
                 self._launch(step, frame)
 
@@ -324,6 +332,10 @@ class GraphWriter:
         self.unless_same(places[0], places[1], lambda: self._call(low, frame))
 
     def _call(self, low: Lowered, frame: Frame) -> None:
+        with self.counters.step(low):
+            self._run_kernel(low, frame)
+
+    def _run_kernel(self, low: Lowered, frame: Frame) -> None:
         f, k = self.f, low.kernel
         values = self._arguments(low, frame)
         if serial(k) and (frame.inside_loop or self.is_flat) and k.ready is None:
@@ -339,8 +351,12 @@ class GraphWriter:
         if serial(k):
             f.do(f"call void @{name}(ptr {self.args}, i64 0, i64 {chunks.text}, ptr {self.scratch.text})")
             return
-        grain = self._grain(k)
-        self.return_if(f.emit(f"call i64 @hg_parallel_for(ptr %ctx, ptr @{name}, ptr {self.args}, {chunks.typed}, {grain.typed})", "i64", 1))
+        self.share(name, self.args, chunks, self._grain(k))
+
+    def share(self, kernel: str, args: str, chunks: Reg, grain: Reg) -> None:
+        """Runs the chunks of a kernel, or of what is called as one, on several threads."""
+        kernel, args = self.counters.shared(kernel, args)
+        self.return_if(self.f.emit(f"call i64 @hg_parallel_for(ptr %ctx, ptr @{kernel}, ptr {args}, {chunks.typed}, {grain.typed})", "i64", 1))
 
     def _grain(self, k: Kernel) -> Reg:
         """How many iterations a thread takes at one time."""
@@ -383,7 +399,7 @@ def _check_sizes(low: Lowered) -> None:
 
 def routines_of(text: str) -> list[str]:
     """The routines of libraries that a module's text names."""
-    return re.findall(r"^@(\w+) = external global", text, re.MULTILINE)
+    return [name for name in re.findall(r"^@(\w+) = external global", text, re.MULTILINE) if name != COUNTERS]
 
 
 def serial(k: Kernel) -> bool:

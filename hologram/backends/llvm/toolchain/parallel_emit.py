@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
 from hologram.errors import CompileError
-from hologram.support import forks
+from hologram.support import debug, forks
 
 _emitting = forks.guard(forks.EMITTING, threading.Lock())
 
@@ -43,19 +44,27 @@ def emit(work: Sequence[Work]) -> list[bytes]:
 
 
 def _in_turn(work: Work) -> bytes:
+    start = time.perf_counter_ns()
     if work.passes is not None:
         work.passes.run(work.module, work.builder)
+        debug.noted("LLVM passes", start)
+        start = time.perf_counter_ns()
     code: bytes = work.machine.emit_object(work.module)
+    debug.noted("LLVM emission", start)
     return code
 
 
 def _object(run: Any, generate: Any, work: Work) -> bytes:
+    start = time.perf_counter_ns()
     if work.passes is not None:
         run(work.passes, work.module, work.builder)
+        debug.noted("LLVM passes", start)
+        start = time.perf_counter_ns()
     with ffi.OutputString() as error:
         buffer = generate(work.machine, work.module, 1, error)
         if not buffer:
             raise CompileError(f"LLVM generates no code: {error}")
+    debug.noted("LLVM emission", start)
     try:
         return ctypes.string_at(ffi.lib.LLVMPY_GetBufferStart(buffer), ffi.lib.LLVMPY_GetBufferSize(buffer))
     finally:

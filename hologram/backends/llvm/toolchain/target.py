@@ -268,12 +268,12 @@ def _manager(passes: Iterable[str]) -> Any:
 
 
 class Code:
-    """Linked code; its addresses hold as long as this object lives."""
+    """Linked code; its addresses hold as long as this object lives, and so does ``kept``."""
 
-    __slots__ = ("_addresses", "__weakref__")
+    __slots__ = ("_addresses", "kept", "__weakref__")
 
-    def __init__(self, tracker: Any, addresses: Mapping[str, int]) -> None:
-        self._addresses = dict(addresses)
+    def __init__(self, tracker: Any, addresses: Mapping[str, int], kept: Any = None) -> None:
+        self._addresses, self.kept = dict(addresses), kept
         free_after(self, tracker)
 
     def address(self, name: str) -> int:
@@ -301,10 +301,11 @@ def linker() -> Any:
 
 
 @signal_free
-def link(objects: bytes | Sequence[bytes], symbols: Mapping[str, int], exports: Iterable[str] = ("graph",)) -> Code:
+def link(objects: bytes | Sequence[bytes], symbols: Mapping[str, int], exports: Iterable[str] = ("graph",), kept: Any = None) -> Code:
     """Links object code, of one module or of several, into the process.
 
-    ``symbols`` gives addresses to external names; what it lacks comes from the process (libc). Raises CompileError where a symbol is nowhere.
+    ``symbols`` gives addresses to external names; what it lacks comes from the process (libc). ``kept`` is what the code refers to.
+    Raises CompileError where a symbol is nowhere.
     """
     builder = llvm.JITLibraryBuilder()
     for image in [objects] if isinstance(objects, bytes) else objects:
@@ -319,4 +320,4 @@ def link(objects: bytes | Sequence[bytes], symbols: Mapping[str, int], exports: 
         tracker = builder.link(linker(), f"hologram{next(_library_numbers)}")
     except RuntimeError as e:
         raise CompileError(f"the object code does not link: {e}") from e
-    return Code(tracker, {name: tracker[name] for name in names})
+    return Code(tracker, {name: tracker[name] for name in names}, kept)

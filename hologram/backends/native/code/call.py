@@ -8,16 +8,15 @@ from hologram.backends.native.code.capi import (
     PyErr_Occurred,
     PyEval_RestoreThread,
     PyEval_SaveThread,
-    PyLong_FromLongLong,
     PyMem_RawCalloc,
     PyMem_RawFree,
     PyObject_CallNoArgs,
-    PyObject_CallOneArg,
     PyThread_get_thread_ident,
 )
 from hologram.backends.native.code.checked import raise_violation
 from hologram.backends.native.code.heap import block_free, block_new, bytes_of_class, out_of_memory, size_class_of
 from hologram.backends.native.code.object_layout import layout
+from hologram.backends.native.code.progress import bars_drop, with_gil
 from hologram.backends.native.code.records import LONG, PARALLEL, SCRATCH_BYTES, TEAM, Context, Graph, pool, process
 from hologram.backends.native.code.team import run_in_team
 
@@ -153,6 +152,8 @@ def execute(context: Context, graph: Graph, buffers: ptr, arena_bytes: i64, flag
         write_fp_control(control)
     if status | context.cancelled == 0:
         return 1
+    if context.bars != 0:
+        bars_drop(context)
     raise_violation(context)
     if PyErr_Occurred() is None:
         PyErr_NoMemory()
@@ -162,21 +163,7 @@ def execute(context: Context, graph: Graph, buffers: ptr, arena_bytes: i64, flag
 @exported
 def call_host(context: Context, args: ptr) -> i64:
     """Runs a host op through Python, with the GIL. ``args`` says which, and where its operands and results are. Nonzero: an exception is set."""
-    released = context.thread_state
-    if released is not None:
-        context.thread_state = None
-        PyEval_RestoreThread(released)
-    failed = 1
-    where = PyLong_FromLongLong(integer(args))
-    if where is not None:
-        done = PyObject_CallOneArg(process.host, where)
-        Py_DecRef(where)
-        if done is not None:
-            Py_DecRef(done)
-            failed = 0
-    if released is not None:
-        context.thread_state = PyEval_SaveThread()
-    return failed
+    return with_gil(context, process.host, integer(args))
 
 
 @exported

@@ -268,16 +268,22 @@ def nbytes_of(aval: ptr) -> i64:
     return PyLong_AsLongLong(Pointers(offset(aval, heap.aval_nbytes))[0])
 
 
-@exported
-def storage_new(module: ptr, aval: ptr) -> Storage:
-    """METH_O: a writable Storage of unwritten memory."""
+@native
+def storage_unwritten(aval: ptr, flags: i64) -> Storage:
+    """A Storage of unwritten memory; None, and an exception, where there is none."""
     nbytes = nbytes_of(aval)
     if nbytes < 0:
         return None
     found = storage_take(aval, nbytes, size_class_of(nbytes))
     if found is not None:
-        found.flags = WRITABLE
+        found.flags = flags
     return found
+
+
+@exported
+def storage_new(module: ptr, aval: ptr) -> Storage:
+    """METH_O: a writable Storage of unwritten memory."""
+    return storage_unwritten(aval, WRITABLE)
 
 
 @exported

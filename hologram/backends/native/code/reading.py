@@ -11,7 +11,7 @@ from hologram.backends.native.code.capi import (
     PyLong_FromLongLong,
     PyLong_FromUnsignedLongLong,
 )
-from hologram.backends.native.code.heap import storage_new
+from hologram.backends.native.code.heap import storage_unwritten
 from hologram.backends.native.code.object_layout import layout
 from hologram.backends.native.code.records import NDArray, Object, Sized, Slice, Storage, heap, process
 
@@ -101,10 +101,9 @@ def storage_pick(module: ptr, args: Array[ptr], nargs: i64) -> ptr:
     key = args[1]
     at = element(NDArray(args[0]), key)
     if at is not None:
-        made = storage_new(module, args[2])
+        made = storage_unwritten(args[2], 0)
         if made is None:
             return None
-        made.flags = 0
         copy(made.data, at, made.nbytes)
         return made
     if Object(key).type != process.tuple_type:
@@ -148,10 +147,9 @@ def copy_axes(target: ptr, array: NDArray, axis: i64, source: ptr, itemsize: i64
 @exported
 def storage_copied(module: ptr, args: Array[ptr], nargs: i64) -> Storage:
     """METH_FASTCALL (aval, ndarray of this type and shape): a Storage with its elements."""
-    made = storage_new(module, args[0])
+    made = storage_unwritten(args[0], 0)
     if made is None:
         return None
-    made.flags = 0
     array = NDArray(args[1])
     size = 1
     for axis in range(array.ndim):

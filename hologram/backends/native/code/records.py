@@ -3,7 +3,7 @@ records of process-wide state."""
 
 from __future__ import annotations
 
-from hologram.backends.llvm.abi import ARENA_AT, ARENA_BYTES_AT, CANCELLED_AT, SCRATCH_AT
+from hologram.backends.llvm.abi import ARENA_AT, ARENA_BYTES_AT, BAR_DONE_AT, CANCELLED_AT, SCRATCH_AT
 from hologram.backends.native_lang.language import Array, Function, Struct, at, i32, i64, instance, ptr, u32, void
 
 SIZE_CLASSES = 192  # covers every size up to 2**52 bytes
@@ -139,6 +139,7 @@ class Context(Struct):
     index: i64
     size: i64
     writes: i64
+    bars: i64  # loops of the call that count their steps in a slot, progress.py
 
 
 class Graph(Function):
@@ -436,6 +437,37 @@ class Pool(Struct):
     end_of_record: i64 = at(4 * CACHE_LINE - 8)
 
 
+# --- progress bars --------------------------------------------------------------------------------------------------------------------------
+
+BAR_SLOTS = 32  # loops with bars in flight at one time; of more no bars are drawn
+BAR_FREE, BAR_CLAIMED, BAR_RUNNING, BAR_ENDING, BAR_SPARE = 0, 1, 2, 3, 4  # Bar.state
+
+
+class Bar(Struct):
+    """A loop that counts its steps. ``done``, which the loop writes all the time, has cache lines of its own."""
+
+    state: i64 = at(0)
+    serial: i64  # of the loop among those that have had the slot
+    total: i64  # -1: nobody knows
+    owner: i64  # address of the context
+    thread: i64  # that runs the loop
+    shown: i64  # it has been drawn
+    label: i64 = at(64)  # the first of BAR_LABEL_BYTES
+    done: i64 = at(BAR_DONE_AT)
+    end_of_record: i64 = at(2 * CACHE_LINE - 8)
+
+
+class Progress(Struct):
+    """The slots, one more than BAR_SLOTS, which is spare, and who draws them."""
+
+    bars: Array[Bar]
+    watched: i64  # a thread looks at the slots
+    quiet_until: i64  # ticks: nobody wanted to when last asked, and is not asked again before
+    off: i64  # no bars are drawn
+    wake: ptr  # Python callables of the address of a slot
+    finish: ptr
+
+
 class Nowhere(Struct):
     """Memory of nobody, for accesses that are not made: zeros to load, and as much to store into."""
 
@@ -447,3 +479,4 @@ nowhere = instance(Nowhere, "hg_nowhere")
 process = instance(Process, "hg_process")
 remote = instance(Remote, "hg_remote")
 pool = instance(Pool, "hg_pool")
+progress = instance(Progress, "hg_progress")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hologram.backends.native.code.capi import PyFloat_AsDouble, PyLong_AsLongLong
-from hologram.backends.native.code.heap import storage_new
+from hologram.backends.native.code.heap import storage_unwritten
 from hologram.backends.native.code.records import Object, Storage, process
 
 # None is the null pointer.
@@ -97,10 +97,9 @@ def put_integer(cell: ptr, n: i64, form: i64) -> i64:
 @exported
 def storage_of_number(module: ptr, args: Array[ptr], nargs: i64) -> Storage:
     """METH_FASTCALL (aval of one element, float or int, format): a Storage with the number, which the format must hold."""
-    made = storage_new(module, args[0])
+    made = storage_unwritten(args[0], 0)
     if made is None:
         return None
-    made.flags = 0
     form = PyLong_AsLongLong(args[2])
     if Object(args[1]).type == process.float_type:
         put_float(made.data, PyFloat_AsDouble(args[1]), form)

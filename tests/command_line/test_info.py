@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,8 @@ from typing import Any
 import pytest
 
 import hologram as hg
-from hologram import information
-from hologram.__main__ import main
+from hologram.command_line import info
+from hologram.command_line.main import main
 from hologram.errors import DeviceError
 from hologram.settings import override
 
@@ -31,14 +32,14 @@ def test_rates_are_measured_when_asked_for(tmp_path: Path, monkeypatch: pytest.M
 
     monkeypatch.setattr(devices, "devices", lambda: devices.Devices({"cpu": "LLVM, native code"}, {}))
     with override(cache_dir=tmp_path):
-        assert "not measured yet" in dict(information.sections()["rates, for placement"])["cpu"]
+        assert "not measured yet" in dict(info.sections()["rates, for placement"])["cpu"]
         from hologram.backends.rates import rates
 
         rates.cache_clear()
-        assert "GFLOP/s" in dict(information.sections(measure=True)["rates, for placement"])["cpu"]
-        assert "GFLOP/s" in dict(information.sections()["rates, for placement"])["cpu"]  # from the disk
+        assert "GFLOP/s" in dict(info.sections(measure=True)["rates, for placement"])["cpu"]
+        assert "GFLOP/s" in dict(info.sections()["rates, for placement"])["cpu"]  # from the disk
     with override(cache=False):
-        assert dict(information.sections()["disk cache"])["folder"] == "off"
+        assert dict(info.sections()["disk cache"])["folder"] == "off"
 
 
 def test_what_fails_does_not_hide_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,14 +51,21 @@ def test_what_fails_does_not_hide_the_rest(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(rates, "rates", fails)
     (tmp_path / "gone.hgo").symlink_to(tmp_path / "nothing")  # as an entry that another process evicts between listing and look
     with override(cache_dir=tmp_path):
-        found = information.sections(measure=True)
+        found = info.sections(measure=True)
     assert dict(found["rates, for placement"])["cpu"] == "cannot be measured: cpu is lost"
     assert "in 0 files" in dict(found["disk cache"])["used"]
 
 
 def test_wheels_of_cupy_are_found_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(information, "_version", {"cupy-cuda12x": "13.5"}.get)
-    assert dict(information.sections()["Hologram"])["cupy"] == "13.5 (cupy-cuda12x)"
+    monkeypatch.setattr(info, "_version", {"cupy-cuda12x": "13.5"}.get)
+    assert dict(info.sections()["Hologram"])["cupy"] == "13.5 (cupy-cuda12x)"
+
+
+def test_info_as_json(capsys: Any) -> None:
+    assert main(["info", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["command"] == "info" and found["version"] == found["Hologram"]["hologram"] == hg.__version__
+    assert "cpu" in found["devices"] and "usable processors" in found["threads and memory"]["threads"]
 
 
 def test_tables_on_a_terminal(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

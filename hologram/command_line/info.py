@@ -1,21 +1,33 @@
-"""What there is to know of this installation and machine: versions, devices and their rates, caches, the pool, threads."""
+"""Tells of this installation and machine: versions, devices and their drivers, rates, caches, the page pool, threads."""
 
 from __future__ import annotations
 
+import argparse
 import platform
 import stat
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-import hologram
+from hologram.command_line.options import add_json
+from hologram.command_line.result import Result, Table
 from hologram.errors import HologramError
-from hologram.settings import settings
-from hologram.trace.lazy_programs.cache import programs
+from hologram.version import __version__
 
+HELP = "versions, devices and their drivers, rates, caches, the pool, threads"
 Row = tuple[str, str]
 _PACKAGES = ("numpy", "llvmlite", "networkx", "ml_dtypes", "torch", "pyopencl", "pyobjc-framework-Metal")
 _CUPY = ("cupy", "cupy-cuda12x", "cupy-cuda13x", "cupy-cuda11x")  # one package, whose wheels are named after the CUDA that they are for
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    add_json(command)
+    command.add_argument("--measure", action="store_true", help="measure the rates of devices that have none yet")
+
+
+def run(options: argparse.Namespace) -> Result:
+    found = sections(options.measure)
+    return Result({title: dict(rows) for title, rows in found.items()}, [Table(title, rows) for title, rows in found.items()])
 
 
 def sections(measure: bool = False) -> dict[str, list[Row]]:
@@ -30,7 +42,7 @@ def sections(measure: bool = False) -> dict[str, list[Row]]:
 
 
 def _versions() -> Iterator[Row]:
-    yield "hologram", hologram.__version__
+    yield "hologram", __version__
     yield "Python", f"{platform.python_version()} ({platform.python_implementation()}) on {platform.platform()}"
     for name in _PACKAGES:
         yield name, _version(name) or "not installed"
@@ -78,6 +90,8 @@ def _memory() -> Iterator[Row]:
     from hologram.backends.native import storage
     from hologram.backends.native.processors import usable_processors
     from hologram.graph.memory.arena import PAGE_BYTES, POOL_PAGES
+    from hologram.settings import settings
+    from hologram.trace.lazy_programs.cache import programs
 
     yield "threads", f"{settings.num_threads or usable_processors()} of {usable_processors()} usable processors"
     yield "lazy programs", f"{len(programs)}, about {programs.nbytes:,} of {settings.program_limit:,} bytes"
@@ -93,6 +107,7 @@ def _counted(statistics: dict[str, int]) -> str:
 
 def _disk() -> Iterator[Row]:
     from hologram.backends import object_cache as cache
+    from hologram.settings import settings
 
     folder = cache.folder()
     if not settings.cache or folder is None:
@@ -110,9 +125,3 @@ def _size(path: Path) -> int | None:
     except OSError:
         return None
     return found.st_size if stat.S_ISREG(found.st_mode) else None
-
-
-def as_text(found: dict[str, list[Row]]) -> str:
-    """The sections in plain text."""
-    width = max(len(name) for rows in found.values() for name, _ in rows)
-    return "\n\n".join("\n".join([title, *[f"  {name:{width}}  {value}" for name, value in rows]]) for title, rows in found.items())

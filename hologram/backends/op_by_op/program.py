@@ -1,0 +1,209 @@
+"""A graph as steps of one op each, which run without any of it being compiled as a whole.
+
+The graph is legalized as for kernels. So its nodes say which products are rounded with which sums, and which sums are cut, and each has one result,
+bit for bit, whoever computes it (:mod:`hologram.graph.multiply_add`). NumPy computes those whose reference has the bits of every backend, by that
+reference; :mod:`.ready_kernels` the others: mathematical functions, fused multiply-adds, sums of products, reductions, scans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hologram.backends.base import NODE_BYTES
+from hologram.backends.native import storage
+from hologram.backends.op_by_op import ready_kernels
+from hologram.backends.op_by_op.ready_kernels import Use, static_prod
+from hologram.graph.multiply_add import Product, factors_of
+from hologram.graph.pass_manager import Context, run_passes
+from hologram.graph.pipeline import LEGALIZE, canonicalise
+from hologram.ir.aval import Aval, aval
+from hologram.ir.devices import CPU, backend
+from hologram.ir.graph import Graph
+from hologram.ir.leaves import const
+from hologram.ir.node import Builder, Node
+from hologram.ir.op import Op
+from hologram.ir.traversal import topological
+from hologram.primitives.iota import iota
+from hologram.primitives.reductions import LAST, PAGE
+from hologram.primitives.scalar.elementwise import fused_mul
+
+_BY_REFERENCE = ("movement", "gather", "elementwise")  # kinds whose references cost about what a kernel does
+_ALONG_AXES = ("reduce", "scan")
+
+STEP_NS = 1000  # of a step, besides its elements
+ELEMENT_NS = 0.5  # of an element, for each unit of its op's cost
+
+
+class Step(NamedTuple):
+    """One op: a function of arrays and attributes; or, where a result's type is given, of the addresses of operands and result, and sizes."""
+
+    function: Callable[..., Any]
+    operands: list[int]
+    attrs: tuple[Any, ...]
+    result: Aval | None
+
+
+class OpByOp:
+    """An executable of storages on the host. Values are numbered: arguments, constants, then what the steps compute."""
+
+    remote = False
+    reusable: tuple[Any, ...] = ()  # no result takes the memory of an argument
+    placement = None
+    initializer = None
+    long = False
+
+    def __init__(self, steps: list[Step], constants: list[Any], results: list[tuple[int, Aval]], ns: float, legal: Graph) -> None:
+        self._steps, self._constants, self._results, self._legal = steps, constants, results, legal
+        self.ns = ns  # about what a run takes
+        self.constants: list[Any] = []  # that a call supplies
+        self.nbytes = NODE_BYTES // 4 * len(steps)
+
+    def run(self, inputs: Sequence[Any], donated: Any = None, sizes: Any = None) -> list[Any]:
+        """Storages of the results. Raises OutOfMemory and MemoryError."""
+        stores: list[Any] = [*inputs, *self._constants]
+        arrays: list[Any] = [None] * len(stores)
+        view, empty = storage.view, storage.empty
+        with np.errstate(all="ignore"):
+            for function, operands, attrs, result in self._steps:
+                if result is None:
+                    for i in operands:
+                        if arrays[i] is None:
+                            arrays[i] = view(stores[i])
+                    arrays.append(function(*[arrays[i] for i in operands], *attrs))
+                    stores.append(None)
+                    continue
+                for i in operands:
+                    if stores[i] is None:
+                        stores[i] = storage.copy_of(arrays[i])
+                out = empty(result)
+                function(*[stores[i].data for i in operands], out.data, *attrs)
+                stores.append(out)
+                arrays.append(None)
+        return [_stored(stores[i], arrays[i], of) for i, of in self._results]
+
+    def replays(self, inputs: Sequence[Any]) -> None:
+        """No call is captured."""
+
+    def as_text(self, stage: str) -> str:
+        """The legalized graph, whose nodes run one by one."""
+        return str(self._legal)
+
+
+def _stored(found: Any, array: Any, of: Aval) -> Any:
+    """The storage of a result; one of the type that it should have, of which it may be a reshaped one."""
+    if found is not None and found.aval is of:
+        return found
+    return storage.copied(of, np.asarray(storage.view(found) if found is not None else array).reshape(of.shape))
+
+
+def op_by_op(graph: Graph, max_ns: float) -> OpByOp | None:
+    """The program of a graph of static shapes, in ``standard``; None where an op has no kernel for all sizes, or a run takes longer than ``max_ns``.
+
+    Raises what the compiler raises for a kernel.
+    """
+    legal: Graph = run_passes(canonicalise(graph, "standard"), LEGALIZE, Context("standard", backend(CPU).tile))
+    found = _Drafts(legal.inputs)
+    if not found.take(legal.outputs) or found.ns > max_ns:
+        return None
+    number = {x: i for i, x in enumerate([*legal.inputs, *found.constants, *[d.node for d in found.drafts]])}
+    results = [(number[x], aval(x.dtype, x.shape)) for x in legal.outputs]  # type: ignore[arg-type]
+    constants = [storage.of_bits(aval(x.dtype, ()), x.attrs[1]) for x in found.constants]
+    return OpByOp([_step(d, number) for d in found.drafts], constants, results, found.ns, legal)
+
+
+class _Draft(NamedTuple):
+    """A step whose kernel, if it takes one, is not compiled yet."""
+
+    node: Node
+    operands: Sequence[Node]
+    use: Use | None
+
+
+class _Drafts:
+    """The steps of a graph, in order, and the constants that they read. Kernels are asked for when all nodes are known to have a step."""
+
+    def __init__(self, inputs: Iterable[Node]) -> None:
+        self.constants: list[Node] = []
+        self.drafts: list[_Draft] = []
+        self.ns = 0.0
+        self._known = set(inputs)
+        self._build = Builder()
+
+    def take(self, roots: Iterable[Node]) -> bool:
+        """Adds steps for all that ``roots`` need; False where one has none."""
+        return all(x in self._known or self._takes(x) for x in topological(roots, stop=self._is_end))
+
+    def _is_end(self, x: Node) -> bool:
+        return x in self._known or _terms(x) is not None
+
+    def _takes(self, x: Node) -> bool:
+        kind = x.op.kind
+        if x.op is const:
+            self.constants.append(x)
+            self._known.add(x)
+            return True
+        if 0 in x.shape:
+            return False
+        if kind in _ALONG_AXES:
+            product = _terms(x)
+            return self._takes_along(x, x.inputs, None) if product is None else self._takes_sum(x, product)
+        if kind == "elementwise" and not x.op.exact:
+            return self._add(x, x.inputs, ready_kernels.elementwise(x))
+        return (kind in _BY_REFERENCE or x.op is iota) and x.op is not fused_mul and self._add(x, x.inputs, None)
+
+    def _takes_sum(self, x: Node, product: Product) -> bool:
+        """Adds a reduction of products that are not rounded, which reads their factors. Longer ones have an order of the kernel's."""
+        if static_prod([x.inputs[0].shape[a] for a in x.attrs[0]]) > PAGE:
+            return False
+        factors = factors_of(self._build, product, {f: f for f in product.node.inputs})
+        if not any(f.shape for f in factors) or not self.take(factors):
+            return False
+        return self._takes_along(x, factors, fused_mul)
+
+    def _takes_along(self, x: Node, operands: Sequence[Node], term: Op | None) -> bool:
+        named = dict(zip(x.op.attrs, x.attrs, strict=True))
+        axes = named["axes"] if "axes" in named else (named["axis"],)
+        if not axes or axes != tuple(range(axes[0], axes[-1] + 1)) or named.get("reverse") == LAST:
+            return False
+        return self._add(x, operands, ready_kernels.along_axes(x, axes, operands, term))
+
+    def _add(self, x: Node, operands: Sequence[Node], use: Use | None) -> bool:
+        self.drafts.append(_Draft(x, operands, use))
+        self._known.add(x)
+        self.ns += STEP_NS + ELEMENT_NS * x.op.cost * max(static_prod(n.shape) for n in (x, *x.inputs))
+        return True
+
+
+def _step(draft: _Draft, number: Mapping[Node, int]) -> Step:
+    x, operands = draft.node, [number[o] for o in draft.operands]
+    if draft.use is None:
+        return Step(_numpy(x), operands, x.attrs, None)
+    function, sizes = ready_kernels.kernel(draft.use.signature).at(draft.use.sizes)
+    return Step(function, operands, sizes, aval(x.dtype, x.shape))  # type: ignore[arg-type]
+
+
+def _numpy(node: Node) -> Callable[..., Any]:
+    """What computes a node: its reference, or the NumPy function that this wraps where it needs no wrapping."""
+    plain = getattr(node.op.reference, "plain", None)
+    if isinstance(plain, np.ufunc) and not any(x.dtype.is_narrow_float or x.dtype.is_complex for x in node.inputs):
+        found = plain.resolve_dtypes((*[x.dtype.np for x in node.inputs], None))
+        if found[-1] == node.dtype.np and all(f == x.dtype.np for f, x in zip(found, node.inputs, strict=False)):
+            return plain
+    return node.op.reference
+
+
+def _terms(node: Node) -> Product | None:
+    """The unrounded products that a node reduces, with what moves them; None where it reduces a value."""
+    if node.op.kind != "reduce":
+        return None
+    moves, x = [], node.inputs[0]
+    while x.op.kind == "movement":
+        moves.append(x)
+        x = x.inputs[0]
+    return Product(x, tuple(moves), False) if x.op is fused_mul else None
+
+
+__all__ = ["OpByOp", "op_by_op"]

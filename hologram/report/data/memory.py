@@ -1,0 +1,68 @@
+"""The memory map as data: where each buffer lies and when, the peak, what makes it, and the lower bound."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hologram.graph.execution_plan import ExecutionPlan
+from hologram.graph.lower.control_step import ControlStep
+from hologram.graph.memory.arena import LINE_BYTES, PAGE_BYTES, POOL_PAGES, Placement
+from hologram.ir.graph import Graph
+from hologram.ir.node import Node, symbolic_bytes
+from hologram.report.data.graphs import type_of
+from hologram.report.data.kernels import line_of, origin
+from hologram.report.data.references import References
+from hologram.report.data.work import at_sizes
+
+
+def memory_data(plan: ExecutionPlan, sizes: Mapping[str, int], lines: Sequence[Graph], references: References) -> dict[str, Any]:
+    """The arena at these values of the symbols. Addresses and sizes are in bytes, times in steps of the plan."""
+    allocation, kernels = plan.allocate(sizes), plan.kernels
+    buffers = []
+    for i, (what, *_) in enumerate(plan.temporaries):
+        buffers.append(_buffer(allocation.buffers[i], what, plan, lines, references))
+    alive = [_bytes_alive(allocation.buffers.values(), step) for step in range(len(plan.steps))]
+    peak_step = max(range(len(alive)), key=alive.__getitem__, default=0)
+    at_peak = [i for i, b in enumerate(buffers) if b["bytes"] and b["first"] <= peak_step <= b["last"]]
+    return {
+        "page_bytes": PAGE_BYTES,
+        "pages": POOL_PAGES,
+        "arena": allocation.arena_bytes,
+        "lower_bound": allocation.lower_bound,
+        "alive": alive,
+        "peak_step": peak_step,
+        "at_peak": sorted(at_peak, key=lambda i: -buffers[i]["bytes"]),
+        "buffers": buffers,
+        "arguments": _total(plan.inputs, sizes),
+        "constants": _total(plan.constants, sizes),
+        "folded": 0 if plan.initializer is None else _total(plan.initializer.graph.outputs, sizes),
+        "results": _total(plan.computed, sizes),
+        "scratch": max((sum(at_sizes(b.size, sizes) * b.dtype.itemsize for b in k.kernel.scratch) for k in kernels), default=0),
+    }
+
+
+def _total(nodes: Sequence[Node], sizes: Mapping[str, int]) -> int:
+    return sum(at_sizes(symbolic_bytes(n), sizes) for n in nodes)
+
+
+def _bytes_alive(placements: Any, step: int) -> int:
+    """Bytes, in whole cache lines, of all buffers alive in a step. Those that take over an address there are one."""
+    return sum({p.offset: -(-p.nbytes // LINE_BYTES) * LINE_BYTES for p in placements if p.first <= step <= p.last}.values())
+
+
+def _buffer(placed: Placement, what: Node | ControlStep, plan: ExecutionPlan, lines: Sequence[Graph], references: References) -> dict[str, Any]:
+    is_array = isinstance(what, Node)
+    node = what if isinstance(what, Node) else what.node
+    out = {
+        "is": origin(node, plan) if is_array else f"workspace of {node.op.name}",
+        "type": type_of(node) if is_array else f"{placed.nbytes} bytes",
+        "offset": placed.offset,
+        "bytes": placed.nbytes,
+        "first": placed.first,
+        "last": placed.last,
+    }
+    if placed.class_index is not None:
+        out["page"] = placed.class_index
+    place = references.place(line_of(node, lines))
+    return out if place is None else out | {"place": place}

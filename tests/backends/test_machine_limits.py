@@ -1,0 +1,58 @@
+"""The loops that find the machine's limits do the work that they are said to do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hologram.backends import machine_limits as limits
+from hologram.backends.llvm.toolchain import target
+from hologram.settings import override
+
+
+@pytest.mark.parametrize("machine", ["", "x86-64"])
+@pytest.mark.parametrize("nbytes", [4096, 1 << 20, (1 << 20) + 12_288])
+def test_the_copy_copies(monkeypatch: pytest.MonkeyPatch, nbytes: int, machine: str) -> None:
+    made: list[np.ndarray] = []
+    allocate = limits._aligned
+
+    def remembered(n: int) -> np.ndarray:
+        made.append(allocate(n))
+        return made[-1]
+
+    monkeypatch.setattr(limits, "_aligned", remembered)
+    if machine and target.host().architecture != "x86_64":
+        pytest.skip("a level of x86-64")
+    with override(target=machine):
+        copy = limits.copier(nbytes)
+        source, destination = made
+        source[:] = np.arange(nbytes) % 251
+        copy()
+    whole = nbytes // 1024 * 1024  # pieces are whole steps
+    np.testing.assert_array_equal(destination[:whole], source[:whole])
+
+
+def test_the_chains_do_what_they_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All chains go to 2, the fixed point of x / 2 + 1; the sum of the accumulators is their number times that."""
+    kept: list[np.ndarray] = []
+    allocate = limits._aligned
+    monkeypatch.setattr(limits, "_aligned", lambda n: kept.append(allocate(n)) or kept[-1])
+    run, operations = limits.multiply_adds()
+    run()
+    host = target.host()
+    pieces = kept[0].view(np.float32).reshape(-1, limits.LINE)
+    lanes = host.vector_bytes // 4
+    np.testing.assert_allclose(pieces[:, :lanes], 2.0 * limits._accumulators(host), rtol=1e-6)
+    assert operations == 2 * len(pieces) * limits.STEPS * limits._accumulators(host) * lanes
+
+
+@pytest.mark.parametrize("machine", ["", "x86-64", "x86-64-v3"])
+def test_the_loops_are_made_for_other_machines(machine: str) -> None:
+    """Vectors of 16 bytes and few registers, as well as those of the host."""
+    if machine and target.host().architecture != "x86_64":
+        pytest.skip("levels of x86-64")
+    with override(target=machine):
+        host = target.host()
+        text = target.assembly(limits._copy_ir(host) + limits._multiply_add_ir(host), host)
+        loop = text.partition("multiply_add:")[2]
+        assert len([line for line in loop.splitlines() if "fmadd" in line or "mulps" in line or "fmla" in line]) == limits._accumulators(host)

@@ -1,0 +1,1 @@
+"""Helpers for what Hologram keeps in files."""

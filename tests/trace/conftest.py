@@ -1,0 +1,24 @@
+"""Fixtures of the tests of tracing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hologram.trace import compiling, lazy
+
+
+@pytest.fixture
+def compilations(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """A list that grows with each compilation; no program of lazily recorded ops is compiled before."""
+    made: list[Any] = []
+    compile_graph = compiling.compile_graph
+
+    def counted(*args: Any, **options: Any) -> Any:
+        made.append(args[0])
+        return compile_graph(*args, **options)
+
+    monkeypatch.setattr(compiling, "compile_graph", counted)
+    lazy.clear()
+    return made
