@@ -81,15 +81,15 @@ def _is_api(value: Any) -> bool:
     return callable(value) and root_of(value) not in ("numpy", "ml_dtypes", "torch", "builtins")
 
 
-def signature_of(value: Any) -> str:
-    """As it is called; "" for what cannot be called, or is not meant to be. Annotations that say nothing are left out."""
+def signature_of(value: Any, is_method: bool = False) -> str:
+    """As it is called, a method on its object; "" for what cannot be called, or is not meant to be. Annotations that say nothing are left out."""
     if isinstance(value, type) and (issubclass(value, enum.Enum | BaseException) or value.__init__ is object.__init__):
         return ""
     try:
         signature = inspect.signature(value)
     except (TypeError, ValueError):
         return "(...)"
-    parameters = [p.replace(annotation=_annotation(p.annotation)) for p in signature.parameters.values()]
+    parameters = [p.replace(annotation=_annotation(p.annotation)) for p in signature.parameters.values()][is_method:]
     text = str(signature.replace(parameters=parameters, return_annotation=_annotation(signature.return_annotation)))
     text = re.sub(r"<object object at 0x\w+>|<function \w+ at 0x\w+>|<class '([\w.]+)'>", lambda m: m[1] or "...", text)
     return text.replace("'", "") if "annotation" in text else text
@@ -204,8 +204,8 @@ def members(cls: type) -> Iterator[str]:
         elif isinstance(value, enum.Enum):
             yield directive("attribute", [name], "", f"``{value.value!r}``")
         elif (doc := docstring(function := getattr(cls, name))) and callable(function):
-            method = signature_of(value if not isinstance(value, staticmethod | classmethod) else function)
-            yield directive("method", [name], re.sub(r"^\(self(?:, /)?(?:, )?", "(", method), doc)
+            is_bound = isinstance(value, staticmethod | classmethod)
+            yield directive("method", [name], signature_of(function, is_method=not is_bound), doc)
 
 
 def table(rows: Iterable[tuple[str, str]]) -> str:

@@ -77,6 +77,14 @@ class Thing:
         """How large it is."""
         return 1
 
+    def shrink(self: Thing, *by: int) -> None:
+        """Shrinks."""
+
+    @staticmethod
+    def made(size: int) -> Thing:
+        """Makes one."""
+        return Thing()
+
     def _hidden(self) -> None:
         """No part of it."""
 
@@ -106,6 +114,7 @@ def test_docstrings_become_links() -> None:
 def test_classes_have_their_members() -> None:
     text = reference.description(reference.Entry(Thing, ["Thing"]))
     assert ".. py:method:: grow(by: int, /, *, fast=False) -> Thing" in text and ".. py:property:: size" in text and "_hidden" not in text
+    assert ".. py:method:: shrink(*by: int) -> None" in text and ".. py:method:: made(size: int) -> Thing" in text
     assert ".. py:attribute:: RED" in reference.description(reference.Entry(Colour, ["Colour"]))
 
 
