@@ -53,7 +53,6 @@ from hologram.graph.schedule.tiles import CpuTileConfig, GpuTileConfig, TileConf
 from hologram.graph.shared_divisors import share_divisors
 from hologram.graph.verify_graph import verify_graph
 from hologram.ir.graph import Graph
-from hologram.ir.symbolic import symbols_of
 from hologram.settings import settings
 
 # --- canonical reduction: the same for all targets --------------------------------------------------------------------
@@ -245,7 +244,7 @@ def _verify_parts(program: Initialized[Graph], when: str) -> None:
 
 def _verify_kernels(program: Initialized[LoweredGraph], when: str) -> None:
     for lowered in program.parts:
-        symbols = {s for n in lowered.fused.graph.nodes() for s in symbols_of(n.shape)}
+        symbols = set(lowered.fused.graph.symbols())  # those that a call, or the step around, gives
         for k in lowered.own_kernels:
             verify_kernel(k.kernel)
             if unknown := set(k.kernel.symbols) - symbols:

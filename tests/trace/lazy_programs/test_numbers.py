@@ -46,6 +46,7 @@ STEPS: dict[str, Callable[[Any, Any, int], Any]] = {
     "a part": lambda xp, x, k: x[:k] * 3,
     "the rest": lambda xp, x, k: x[k:] - 1.5,
     "a maximum of a part": lambda xp, x, k: x[:k].max(),
+    "a part of a reversed range": lambda xp, x, k: xp.arange(3 * k + 4)[::-1][:k] * x[:k],
     "a reversed part": lambda xp, x, k: x[::-1][:k],
     "every second element of a part": lambda xp, x, k: xp.abs(x[k : 2 * k : 2]),
     "a window": lambda xp, x, k: x[k : k + 9] * 2,
