@@ -12,7 +12,7 @@ import pytest
 
 import hologram as hg
 from hologram.report import write, write_profile
-from tests.support.report_programs import block_gradient, chain, loops_explained, profiled, repeated
+from tests.support.pages.report_programs import block_gradient, chain, loops_explained, profiled, repeated
 
 Opened = Callable[..., Any]
 DOWN, ENTER, ESCAPE = "\ue015", "\ue007", "\ue00c"  # as WebDriver names keys

@@ -12,7 +12,7 @@ import pytest
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.errors import ArgumentError
-from tests.support.report_programs import block_gradient, loops_explained
+from tests.support.pages.report_programs import block_gradient, loops_explained
 
 PROGRAMS = {
     "gradient": block_gradient,

@@ -14,7 +14,7 @@ import hologram.numpy as hnp
 from hologram.errors import ArgumentError
 from hologram.report import write_profile
 from hologram.report.render import SCRIPTS, page
-from tests.support.report_programs import block_gradient, profiled
+from tests.support.pages.report_programs import block_gradient, profiled
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "hologram" / "report"

@@ -17,7 +17,7 @@ from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import var
 from hologram.report.data.overview import amount, duration, percent, quantity
 from hologram.report.data.work import work_of
-from tests.support.report_programs import chain
+from tests.support.pages.report_programs import chain
 
 
 def kernels(f: Any, *args: Any) -> list[dict[str, Any]]:

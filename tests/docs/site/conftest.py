@@ -1,3 +1,3 @@
-from tests.support.browser import browser
+from tests.support.pages.browser import browser
 
 __all__ = ["browser"]

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.support.browser import show_as, why_no_browser
+from tests.support.pages.browser import show_as, why_no_browser
 
 SITE = next(p for p in Path(__file__).parents if (p / "pyproject.toml").exists()) / "out" / "site"
 PAGES = (

@@ -1,0 +1,1 @@
+"""What tests of pages share: programs to report on, and a browser."""
