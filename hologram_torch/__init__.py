@@ -1,7 +1,8 @@
 """Hologram for PyTorch: ``torch.compile(model, backend="hologram")``, zero-copy conversion, and what else torch's users reach Hologram by.
 
 Importing it makes the backend known to torch, and ``device="hologram"`` unless torch has a GPU (:mod:`hologram_torch.api.device` says why). When
-torch imports it, because a program compiles for the backend by its name, it changes nothing. Names are imported when they are first used.
+torch imports it, because a program compiles for the backend by its name, it changes nothing until a program uses one of its names. Names are
+imported when they are first used.
 
 The code stands in packages: ``api`` (what users call), ``autograd`` (programs with derivatives), ``compile`` (the backend of ``torch.compile``),
 ``eager`` (``device="hologram"``), ``aten`` (the table of ATen's ops) and ``bridge`` (values that cross). The other modules here are public names.
@@ -58,12 +59,24 @@ __all__ = [
     "match_device", "nn", "set_backend", "tensor_to_buffer", "to_torch", "utils", "validate_tensor_compatible", "wrap",
 ]  # fmt: skip
 
-if not discovery.is_lookup():
-    discovery.register()
-    devices.enable_beside_no_gpu()
+_is_known = False  # to torch
+
+
+def _announce() -> None:
+    """Makes the backend, and the device, known to torch, once; not while torch imports this."""
+    global _is_known
+    if not _is_known and not discovery.is_lookup():
+        _is_known = True
+        discovery.register()
+        devices.enable_beside_no_gpu()
+
+
+_announce()
 
 
 def __getattr__(name: str) -> Any:
+    if name in __all__:
+        _announce()
     if name in _MODULES:
         value: Any = import_module("hologram_torch." + name)
     elif name in _WHERE:
