@@ -31,7 +31,7 @@ test-all: .venv/installed-test  ## the tests, with every generated case; then te
 test-oldest: .venv-oldest/installed  ## the tests with the oldest Python and the oldest allowed version of every dependency
 	.venv-oldest/bin/python -m pytest -q -n $(WORKERS)
 
-test-browser: .venv/installed-test .venv/installed-browser  ## reports in Chromium (which it installs on Debian or Ubuntu, as root; else says what is missing)
+test-browser: .venv/installed-test .venv/installed-browser  ## reports, and the site that make docs built, in Chromium (which it installs on Debian or Ubuntu, as root; else says what is missing)
 	$(BIN)/python tools/browser.py
 
 test-levels: .venv/installed-test  ## core tests with code for each level of x86-64 that this machine has

@@ -1,4 +1,4 @@
-"""Runs the tests in a real browser, and installs it first where that can be done: ``python tools/browser.py`` (Debian or Ubuntu, as root).
+"""Tests reports and the site in a real browser, which it installs first where it can: ``python tools/browser.py`` (on Debian, as root).
 
 Without a browser it says what is missing, and the tests say that they are skipped.
 """
@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 
-TESTS = ["tests/report"]
+TESTS = ["tests/report", "tests/docs/site/test_browser.py"]
 PACKAGES = {"chromium": "chromium", "chromedriver": "chromium-driver"}  # Debian's, by command
 
 

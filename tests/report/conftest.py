@@ -1,58 +1,24 @@
-"""A browser, where one is installed: Debian's Chromium, driven by Selenium. ``make test-browser`` installs both."""
+"""Reports in a browser."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-OPTIONS = (
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--hide-scrollbars",
-)  # fmt: skip
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
+from tests.support.pages.browser import browser, show_as
 
-
-def why_no_browser() -> str | None:
-    """What is missing for tests in a browser; None where nothing is."""
-    missing = [name for name, found in (("chromium", CHROMIUM), ("chromedriver", DRIVER), ("selenium", find_spec("selenium"))) if not found]
-    return f"no {', no '.join(missing)}: make test-browser installs what it can" if missing else None
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A browser, whose console is kept."""
-    reason = why_no_browser()
-    if reason is not None:
-        pytest.skip(reason)
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = str(CHROMIUM)
-    for option in (*OPTIONS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(option)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
-    try:
-        yield driver
-    finally:
-        driver.quit()
+__all__ = ["browser"]
 
 
 @pytest.fixture
-def opened(browser: Any) -> Iterator[Callable[..., Any]]:
+def opened(browser: Any) -> Iterator[Callable[..., Any]]:  # noqa: F811
     """Opens a page from a file, at a width, in light or dark; at the end the console must be empty."""
 
     def show(path: Path, width: int = 1400, dark: bool = False, fragment: str = "") -> Any:
-        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}, {"name": "prefers-reduced-motion", "value": "reduce"}]
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
-        metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
-        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        show_as(browser, width, dark)
         browser.get("about:blank")
         browser.get(path.as_uri() + fragment)
         assert browser.execute_script("return document.documentElement.dataset.ready") == "true"
