@@ -113,8 +113,7 @@ def _repeat(value: Any, p: Repeat, context: Context) -> Any:
 def _run(value: Any, p: Pass, context: Context) -> Any:
     if (p.kind is not None and p.kind not in value.kinds()) or not p.when(context) or (p.name in settings.disabled_passes and not p.required):
         return value
-    fired: Counter[str] = Counter()
-    context.count = fired
+    fired = context.count = Counter() if context.count else context.count
     start = time.perf_counter_ns()
     try:
         out = p.run(value, context)

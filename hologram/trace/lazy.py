@@ -143,7 +143,7 @@ class _Walk:
                 raise located(TracedValueError(_NO_VALUE))
             if x not in made:
                 made[x] = build.with_inputs(x, tuple([made[i] for i in x.inputs]))
-        return Graph([made[x] for x in sources], [made[x] for x in self.roots], name=f"expression{at_line()}")
+        return Graph([made[x] for x in sources], [made[x] for x in self.roots])
 
 
 def _is_kept(x: Node, reader: Op) -> bool:
@@ -290,6 +290,7 @@ class _Program:
             self.executable = small
             keep(self.key, small)
         else:
+            self._graph.name = f"expression{at_line()}"
             self.executable = compile_once(("lazy", self.key), lambda: self._graph, device=self.device)
             keep(self.key, self.executable)
         return self.executable

@@ -158,7 +158,7 @@ class RuleSet:
         doubled = [n for n, k in Counter(r.name for r in self.rules).items() if k > 1]
         if doubled:
             raise RewriteError(f"two rules are called {', '.join(doubled)}")
-        self._index: dict[str, dict[Any, tuple[Rule, ...]]] = {p: {} for p in GUARANTEES}
+        self._index: dict[str, Callable[[Node], tuple[Rule, ...]]] = {}
 
     def at(self, precision: str) -> list[Rule]:
         """The rules whose guarantee is strong enough for ``precision``."""
@@ -169,7 +169,13 @@ class RuleSet:
 
     def index(self, precision: str) -> Callable[[Node], tuple[Rule, ...]]:
         """A function from a node to the rules that could fire there."""
-        rules, known = self.at(precision), self._index[precision]
+        found = self._index.get(precision)
+        if found is None:
+            found = self._index[precision] = self._candidates(self.at(precision))
+        return found
+
+    def _candidates(self, rules: list[Rule]) -> Callable[[Node], tuple[Rule, ...]]:
+        known: dict[Any, tuple[Rule, ...]] = {}
 
         def candidates(node: Node) -> tuple[Rule, ...]:
             inputs = node.inputs
