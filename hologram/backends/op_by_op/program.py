@@ -181,8 +181,13 @@ def _step(draft: _Draft, number: Mapping[Node, int]) -> Step:
     x, operands = draft.node, [number[o] for o in draft.operands]
     if draft.use is None:
         return Step(_numpy(x), operands, x.attrs, None)
-    function, sizes = ready_kernels.kernel(draft.use.signature).at(draft.use.sizes)
-    return Step(function, operands, sizes, aval(x.dtype, x.shape))  # type: ignore[arg-type]
+    signature, sizes = draft.use
+    has_reference = x.op.exact and signature.term is None
+    kernel = ready_kernels.kernel_unless_rare(signature) if has_reference else ready_kernels.kernel(signature)
+    if kernel is None:
+        return Step(x.op.reference, operands, x.attrs, None)
+    function, integers = kernel.at(sizes)
+    return Step(function, operands, integers, aval(x.dtype, x.shape))  # type: ignore[arg-type]
 
 
 def _numpy(node: Node) -> Callable[..., Any]:

@@ -21,6 +21,7 @@ from hologram.settings import settings
 from hologram.support.lru_cache import Recent
 
 KERNEL_LIMIT = 512
+REFERENCE_USES = 64  # of an op whose reference has a kernel's bits, until it gets a kernel: about as many runs take as long as compiling one
 
 Form = tuple[int | str, ...]  # an operand's axes: letters are symbols
 
@@ -51,6 +52,7 @@ class Kernel:
 
 
 _kernels = Recent(KERNEL_LIMIT)
+_uses = Recent(KERNEL_LIMIT)
 
 
 def kernel(signature: Signature) -> Kernel:
@@ -63,9 +65,21 @@ def kernel(signature: Signature) -> Kernel:
     return found
 
 
+def kernel_unless_rare(signature: Signature) -> Kernel | None:
+    """The kernel of a signature whose op's reference has its bits; None where that is to be used, because few have asked so far."""
+    key = signature, settings.code
+    if _kernels.get(key) is None:
+        uses = _uses.get(key) or 0
+        if uses < REFERENCE_USES:
+            _uses.put(key, uses + 1)
+            return None
+    return kernel(signature)
+
+
 def clear() -> None:
     """Forgets all kernels."""
     _kernels.clear()
+    _uses.clear()
 
 
 def _graph(signature: Signature) -> Graph:

@@ -21,7 +21,8 @@ from hologram.trace.compiling import op_by_op
 
 COMPILE_NS = 6e6  # that compiling a program takes, ...
 COMPILE_NODE_NS = 2e6  # ... and each of its nodes adds
-BUDGET = 1 / 8  # of what compiling takes: what runs as often as that tends to run on
+BUDGET = 1 / 2  # of what compiling takes, for one structure
+MAX_RUNS = 32  # of one expression with the same numbers: what comes as often tends to come on
 MAX_RUN = 1 / 64  # of what compiling takes: a longer run is not small work
 MAX_ELEMENTS = 1 << 14  # of a value that is computed: larger ones are worth fusion, and memory that is used again
 LEGALIZE_NS = 2e5  # that a graph takes to be split into steps
@@ -32,14 +33,14 @@ _KINDS = frozenset(("leaf", "elementwise", "movement", "gather", "reduce", "scan
 
 
 class Immediate:
-    """A program that runs op by op, and what it costs the structure that it belongs to."""
+    """A program that runs op by op, and what it costs the structure that it belongs to. ``left``: how often it may still run."""
 
-    __slots__ = ("program", "structure")
+    __slots__ = ("program", "structure", "left")
     remote = False
     reusable: tuple[Any, ...] = ()
 
     def __init__(self, program: Any, structure: Any) -> None:
-        self.program, self.structure = program, structure
+        self.program, self.structure, self.left = program, structure, MAX_RUNS
 
     @property
     def nbytes(self) -> int:
@@ -47,6 +48,9 @@ class Immediate:
 
     def run(self, inputs: Sequence[Any], donated: Any = None, sizes: Any = None) -> list[Any]:
         self.structure.left -= self.program.ns
+        self.left -= 1
+        if self.left <= 0:
+            self.structure.left = 0.0
         start = time.perf_counter_ns()
         found: list[Any] = self.program.run(inputs)
         if debug.watchers:
