@@ -1,0 +1,136 @@
+"""Small expressions run op by op at first: what compiles when, who is told, and that results are those of programs."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hologram as hg
+import hologram.numpy as hnp
+from hologram.errors import ShapeError
+from hologram.settings import override
+from hologram.trace import lazy
+from hologram.trace.lazy_programs import immediate
+
+X = np.linspace(0.5, 1.5, 300, dtype=np.float32)
+
+
+@pytest.fixture(autouse=True)
+def at_once() -> Iterator[None]:
+    lazy.clear()
+    with override(op_by_op=True, cache=False):
+        yield
+
+
+def _expression(x: Any) -> Any:
+    return hnp.sqrt(hnp.exp(x) * x + 1) / x.sum()
+
+
+def test_a_new_expression_compiles_nothing_and_one_that_keeps_coming_is_compiled(compilations: list[Any]) -> None:
+    x = hg.tensor(X)
+    first = np.asarray(_expression(x))
+    for _ in range(immediate.MAX_RUNS - 1):
+        np.testing.assert_array_equal(np.asarray(_expression(x)), first)
+    assert not compilations
+    np.testing.assert_array_equal(np.asarray(_expression(x)), first)
+    assert len(compilations) == 1
+    np.testing.assert_array_equal(np.asarray(_expression(x)), first)
+    assert len(compilations) == 1
+
+
+def test_new_sizes_are_compiled_together_when_there_are_many(compilations: list[Any]) -> None:
+    x = hg.tensor(X)
+    for k in range(5, 250):
+        np.testing.assert_array_equal(np.asarray(x[:k].max() + k), X[:k].max() + np.float32(k))
+    assert len(compilations) == 1
+
+
+def test_large_arrays_and_other_ops_are_compiled_at_once(compilations: list[Any]) -> None:
+    np.asarray(hnp.exp(hnp.zeros(immediate.MAX_ELEMENTS + 1)) + 1)
+    assert len(compilations) == 1
+    np.asarray(hnp.sort(hg.tensor(X)) * 2)
+    assert len(compilations) == 2
+
+
+def test_the_setting_turns_it_off(compilations: list[Any]) -> None:
+    with override(op_by_op=False):
+        np.asarray(_expression(hg.tensor(X)))
+    assert len(compilations) == 1
+
+
+def test_whoever_asks_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with override(explain_misses=True):
+        np.asarray(_expression(hg.tensor(X)))
+    assert "runs op by op" in capsys.readouterr().err
+
+
+def test_a_profile_names_it() -> None:
+    with hg.profile() as p:
+        np.asarray(_expression(hg.tensor(X)))
+    assert any("op by op" in str(phase) for phase in p.phases)
+
+
+def test_several_roots_and_values_that_stay_pending() -> None:
+    x = hg.tensor(X)
+    a = hnp.exp(x)
+    b, c = a * 2, a + x
+    hg.eval(b, c)
+    with override(op_by_op=False):
+        lazy.clear()
+        y = hg.tensor(X)
+        d = hnp.exp(y)
+        e, f = d * 2, d + y
+        hg.eval(e, f)
+    for got, want in ((b, e), (c, f), (a, d)):
+        np.testing.assert_array_equal(np.asarray(got), np.asarray(want))
+
+
+def test_results_share_no_memory_with_arguments() -> None:
+    a = np.arange(6, dtype=np.float32)
+    x = hg.tensor(a)
+    y = hnp.flip(x).reshape(2, 3) + 0 * x.sum()
+    before = np.array(y)
+    x[0] = 100
+    np.testing.assert_array_equal(np.asarray(y), before)
+
+
+def test_errors_are_those_of_recording() -> None:
+    with pytest.raises(ShapeError, match="test_immediate.py"):
+        hg.tensor(X) + hg.tensor(X[:7])
+
+
+def test_numpy_does_not_warn() -> None:
+    x = hg.tensor(np.array([0.0, -1.0, np.inf, np.nan], np.float32))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.asarray(hnp.sqrt(x) / x + x * np.inf)
+        np.asarray(hg.tensor(np.array([200, 100], np.uint8)) * 3)
+
+
+def test_threads_share_programs() -> None:
+    wanted = np.asarray(_expression(hg.tensor(X)))
+    wrong: list[int] = []
+
+    def work() -> None:
+        for i in range(50):
+            if not np.array_equal(np.asarray(_expression(hg.tensor(X))), wanted):
+                wrong.append(i)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+def test_structures_that_never_come_again_leave_nothing_behind() -> None:
+    x = hg.tensor(X)
+    for k in range(300):
+        np.asarray((x * (k + 0.5))[: 3 + k % 7] - k)
+    assert len(lazy._programs) <= lazy.PROGRAM_LIMIT
