@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
-from hologram.backends.limits import Limits, limits
+from hologram.backends.limits import Limits
+from hologram.backends.rates import limits_of
 from hologram.ir.devices import CPU
 from hologram.report.data.overview import overview
 from hologram.report.data.profile import Record, as_records
@@ -32,20 +32,20 @@ def profile_data(profile: Any) -> dict[str, Any]:
 
 
 def _part(number: int, program: Mapping[str, Any], records: Sequence[Record], references: References) -> dict[str, Any]:
-    bounds = limits(program.get("device", CPU))
+    bounds = limits_of(program.get("device", CPU))
     own = [r for r in records if r.get("program", 0) == number and r["seconds"] is not None and r.get("kind", "kernel") not in ("loop", "branch")]
     runs = max(1, program.get("calls", 1))
     return {
         "device": program.get("device", CPU),
         "name": program.get("name", "program"),
-        "limits": asdict(bounds),
+        "limits": bounds.as_dict(),
         "kernels": [_kernel(f"k{i}", r, runs, bounds, references) for i, r in enumerate(own)],
     }
 
 
 def _kernel(id: str, record: Record, runs: int, bounds: Limits, references: References) -> dict[str, Any]:
     nbytes, flops = record.get("bytes") or 0, record.get("flops") or 0
-    least, bound = bounds.seconds(nbytes, flops)
+    least, bound = bounds.seconds(nbytes, flops, record.get("itemsize", 4))
     threads = record.get("threads", ())
     return {
         "id": id,
