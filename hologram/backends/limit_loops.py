@@ -32,18 +32,19 @@ def stream(loop: str, nbytes: int, moved: int = MOVED) -> tuple[Callable[[], Non
     Each thread has its part of ``nbytes``, of a power of two, and moves at least ``moved``. Copies past the caches do not read what they overwrite.
     """
     host, threads = target.host(), num_threads()
-    half = 1 << (max(nbytes // threads, 4 * UNROLLED * host.vector_bytes).bit_length() - 2)
-    memory, step = _aligned(2 * half * threads), UNROLLED * host.vector_bytes
+    pieces = threads * (PIECES if nbytes // threads >= MOVED else 1)  # of what no cache of a core holds, each thread takes the next one
+    half = 1 << (max(nbytes // pieces, 4 * UNROLLED * host.vector_bytes).bit_length() - 2)
+    memory, step = _aligned(2 * half * pieces), UNROLLED * host.vector_bytes
     window = 2 * half if loop == "read" else half  # what a step's address goes round in
-    steps = max(moved // (2 * half), 1) * (2 * half) // (step if loop == "read" else 2 * step)
-    starts = [memory.ctypes.data + 2 * half * i for i in range(threads)]
+    steps = max(moved * threads // (2 * half * pieces), 1) * (2 * half) // (step if loop == "read" else 2 * step)
+    starts = [memory.ctypes.data + 2 * half * i for i in range(pieces)]
     places = [(at + (0 if loop == "read" else half), at, window - 1, steps) for at in starts]
     run = _side_by_side(getattr(_code(host), loop), places)
 
     def move(keep: Any = memory) -> None:
         run()
 
-    return move, steps * step * (1 if loop == "read" else 2) * threads
+    return move, steps * step * (1 if loop == "read" else 2) * pieces
 
 
 def multiply_adds() -> tuple[Callable[[], Any], int]:

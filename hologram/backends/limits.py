@@ -24,7 +24,7 @@ from hologram.backends.native.pool import num_threads
 
 SMALLEST, LARGEST, STEP = 1 << 14, 1 << 28, 4  # bytes of a working set: of each thread, of all together; from one to the next
 CACHED_BYTES = 1 << 22  # of a working set; more is copied past the caches
-ATTEMPTS = 3
+ATTEMPTS = 6
 MAX_MEASURED = 32  # processes that measure: then what is known is the best
 _FORM = {"operation": float, "levels": [(int, float)], "measured": int}
 
@@ -106,7 +106,7 @@ def _measured(threads: int) -> Limits:
         sizes.append(size)
     levels = [(size, min(_byte(loop, size) for loop in ("read", "copy" if size <= CACHED_BYTES else "copy_past_caches"))) for size in sizes]
     run, operations = multiply_adds()
-    return Limits(_fastest(run, 8 * ATTEMPTS) / operations, _falling(levels))
+    return Limits(_fastest(run, 4 * ATTEMPTS) / operations, _falling(levels))
 
 
 def _falling(levels: list[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
