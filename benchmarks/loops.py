@@ -16,15 +16,18 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks import bandwidth, loop_report
+from benchmarks import loop_report
 from benchmarks.loop_programs import CASES
 from benchmarks.loop_programs.frameworks import MODULES, REFERENCE, agree, runs
 from benchmarks.process import Answer, Worker
+from hologram.backends.limits import Limits, limits
+from hologram.settings import override
 
 DEFAULT = ("hologram", "jax", "numba")
 THREAD_VARIABLES = ("HOLOGRAM_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -61,12 +64,17 @@ def _options() -> argparse.Namespace:
 
 
 def _floor(name: str, threads: int) -> float | None:
-    """The seconds of a copy that moves as many bytes as the case must, by one thread or all: what fits into a cache is there."""
+    """The least seconds of the bytes that the case must move, by one thread or all: what fits into a cache is there."""
     program, size = CASES[name]
     if program.nbytes is None:
         return None
-    nbytes = program.nbytes(*size)
-    return nbytes / max(bandwidth.copy_bandwidth(n, nbytes=nbytes // 2) for n in {1, threads})
+    return min(_limits(n).seconds(program.nbytes(*size), 0)[0] for n in {1, threads})
+
+
+@cache
+def _limits(threads: int) -> Limits:
+    with override(num_threads=threads):
+        return limits()
 
 
 def _worker(framework: str, folder: str, options: argparse.Namespace, seconds: float) -> Worker:

@@ -10,13 +10,6 @@ GROUP = "products"
 MARKS = "<!-- measured -->", "<!-- /measured -->"
 
 
-def peak(rounds: int = 20) -> float:
-    """Operations in float32 a second, on all threads; the best of ``rounds``."""
-    from examples import charlm
-
-    return max(charlm.peak() for _ in range(rounds))
-
-
 def plot(results: dict[str, Any], path: Path) -> None:
     """Operations a second against operations a byte, a colour for each framework, under the limits of bandwidth and peak."""
     rows = [r for r in results["cases"] if r["group"] == GROUP]

@@ -42,7 +42,7 @@ def markdown(results: dict[str, Any]) -> str:
     threads, gigabytes = results["threads"], results["bandwidth"] / 1e9
     parts = [
         "# Measured",
-        f"{results['machine']}; {threads} threads; a copy moves {gigabytes:.1f} GB/s. Times are in microseconds a call, medians. The floor is "
+        f"{results['machine']}; {threads} threads; memory gives {gigabytes:.1f} GB/s. Times are in microseconds a call, medians. The floor is "
         "the bytes that must be moved, at that bandwidth, or the operations of a product, at the peak of multiply-adds: data that stay in a cache "
         "can be faster. The ratio is Hologram's time to the best other's.",
     ]

@@ -18,9 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import bandwidth, compile_time, launches, memory, products, report, throughput
+from benchmarks import compile_time, launches, memory, products, report, throughput
 from benchmarks.cases import CASES, Case
 from benchmarks.process import Worker
+from hologram.backends.limits import limits
+from hologram.settings import override
 
 DEFAULT = ("hologram", "numpy", "torch", "jax", "numexpr")
 THREAD_VARIABLES = ("HOLOGRAM_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
@@ -30,10 +32,11 @@ def main() -> None:
     options = _options()
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(options.threads)))
     frameworks = [f for f in options.frameworks.split(",") if importlib.util.find_spec({"inductor": "torch"}.get(f, f)) is not None]
-    results: dict[str, Any] = {"threads": options.threads, "bandwidth": bandwidth.copy_bandwidth(options.threads), "frameworks": frameworks}
-    results["peak"] = products.peak()
+    with override(num_threads=options.threads):
+        most = limits()
+    results: dict[str, Any] = {"threads": options.threads, "bandwidth": 1e9 / most.byte, "peak": 1e9 / most.operation, "frameworks": frameworks}
     moves, computes = (results[k] / 1e9 for k in ("bandwidth", "peak"))
-    print(f"{options.threads} threads copy {moves:.1f} GB/s and compute {computes:.1f} GFLOP/s", flush=True)
+    print(f"{options.threads} threads move {moves:.1f} GB/s and compute {computes:.1f} GFLOP/s", flush=True)
     results["cases"] = _measure([c for n, c in CASES.items() if re.search(options.workloads, n)], frameworks, options, results)
     if options.parts == "all":
         results["compile time"] = compile_time.measure(frameworks)

@@ -14,7 +14,6 @@ import io
 import os
 import re
 import time
-import timeit
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +22,7 @@ import numpy as np
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import nn, random
+from hologram.backends.limits import limits
 
 MODULES = """argparse bisect calendar codecs copy csv datetime difflib doctest enum fractions glob heapq inspect ipaddress locale mailbox optparse os
 pdb pickle pickletools random shutil socket ssl statistics string subprocess tarfile textwrap threading timeit traceback typing zipfile""".split()
@@ -112,13 +112,6 @@ def sample(model: Model, count: int, p: Any, window: Any, key: Any, temperature:
     return hg.scan(append, window, random.split(key, count))[1]
 
 
-def peak(n: int = 1 << 18, chain: int = 32) -> float:
-    """Floating-point operations a second of chains of multiply-adds in registers, on all threads: what no program exceeds."""
-    f = hg.jit(lambda x, a: [x := x * a + a for _ in range(chain)][-1])
-    x, a = hg.tensor(np.ones(n, np.float32)), np.float32(0.5)
-    return 2 * chain * n / min(timeit.repeat(lambda: hg.block_until_ready(f(x, a)), number=1, repeat=50))
-
-
 def train(model: Model, data: np.ndarray, steps: int, key: Any) -> tuple[Any, list[float], float]:
     """Parameters after ``steps``, the loss before each, and characters a second from the second step on."""
     from rich.progress import track
@@ -141,7 +134,7 @@ def main() -> None:
     shares = np.bincount(data) / len(data)
     p, losses, rate = train(model, data, steps, key)
     print(f"loss {losses[0]:.3f} before, {np.mean(losses[-20:]):.3f} after; of single characters {-np.sum(shares * np.log(shares)):.3f}")
-    print(f"{rate:,.0f} characters a second; at the machine's peak of multiply-adds {peak() / model.flops():,.0f}")
+    print(f"{rate:,.0f} characters a second; at the machine's peak of multiply-adds {1e9 / limits().operation / model.flops():,.0f}")
     drawn = sample(model, 500, p, data[: model.length], random.fold_in(key, 1 << 20))
     print(bytes(alphabet[np.asarray(drawn)]).decode())
 

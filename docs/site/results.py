@@ -37,7 +37,7 @@ HEAD = """# Measured figures
 Plots of the benchmarks. [How they are measured](benchmarks.md) says what a figure is; [comparison](comparison.md) says where the others are better.
 
 Each point is the time of a call divided by Hologram's in the same run: right of the line at 1 the others are slower, left of it they are faster. The
-axis is logarithmic. The floor is what the machine allows: bytes at the bandwidth of a copy, or operations at the peak of multiply-adds.
+axis is logarithmic. The floor is what the machine allows: bytes at the bandwidth of memory, or operations at the peak of multiply-adds.
 """
 
 

@@ -1,148 +1,131 @@
 """What the machine can do at most: operations and bytes a second. The roof of a roofline.
 
-They are measured once in a process, and the best of all processes is kept in the disk cache: other work on the machine makes what is measured slower,
-never faster.
+**Definition.** A kernel takes at least the time of its bytes, and at least that of its operations, whichever is more. A byte takes what it takes in
+the fastest loop over a working set of no more bytes: a read, a copy, a copy past the caches. So arrays may be where they are if the same kernel
+runs again and again: small ones in caches. An operation takes half of a multiply-add of float32 in registers, and more in proportion for wider
+numbers. All threads work together. By this definition no kernel takes less time than that, and its share of the roofline is at most 1.
 
-:mod:`hologram.backends.rates` has what programs usually reach, which placement reckons with. These are bounds: multiply-adds that wait for nothing,
-and arrays that are read and written in order, from memory and from caches.
+The loops (:mod:`hologram.backends.limit_loops`) are measured once in a process, and the best of all processes is kept in the disk cache: other work
+on the machine makes what is measured slower, never faster.
 """
 
 from __future__ import annotations
 
-import ctypes
-import math
-import threading
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from functools import cache
+from typing import Any
 
 from hologram.backends import object_cache as disk
+from hologram.backends.limit_loops import multiply_adds, stream
 from hologram.backends.llvm.toolchain import target
-from hologram.backends.native.processors import usable_processors
-from hologram.backends.rates import LARGE, rates, stream_seconds
-from hologram.ir.devices import CPU
+from hologram.backends.native.pool import num_threads
 
-CACHED_BYTES = 2**22  # what is not more is taken to be in caches from one call to the next
-_CACHED_ELEMENTS = 1 << 16  # float32, of an array in caches
-_SMALL_ELEMENTS = 1 << 8
-_STEPS, _RUNS, _ATTEMPTS = 1 << 19, 64, 8  # short runs, many of them: other work disturbs most
-_REGISTERS = {"x86_64": 12}  # accumulators that fit into registers, and hide how long an operation takes
-_MANY_REGISTERS = 20
+SMALLEST, LARGEST, STEP = 1 << 14, 1 << 28, 4  # bytes of a working set: of each thread, of all together; from one to the next
+CACHED_BYTES = 1 << 22  # of a working set; more is copied past the caches
+ATTEMPTS = 6
+MAX_MEASURED = 32  # processes that measure: then what is known is the best
+_FORM = {"operation": float, "levels": [(int, float)], "measured": int}
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Nanoseconds, of all threads together: ``operation`` on float32, half a multiply-add; ``byte`` of memory read or written, ``cached_byte`` of
-    an array that caches hold; ``launch`` what a kernel costs before it does anything."""
+    """Nanoseconds, of all threads together: ``operation`` on float32, half a multiply-add; ``levels`` have bytes of a working set, and what a byte of
+    it takes, read or written; a larger set is never faster. ``launch`` is what a kernel costs before it does anything."""
 
     operation: float
-    byte: float
-    cached_byte: float
+    levels: tuple[tuple[int, float], ...]
     launch: float = 0.0
+
+    @property
+    def byte(self) -> float:
+        """A byte of memory: of the largest working set."""
+        return self.levels[-1][1]
+
+    @property
+    def cached_byte(self) -> float:
+        """A byte in the fastest cache: of the smallest working set."""
+        return self.levels[0][1]
+
+    def byte_of(self, nbytes: float) -> float:
+        """A byte of arrays that have ``nbytes`` together."""
+        return next((byte for size, byte in reversed(self.levels) if size <= nbytes), self.cached_byte)
 
     def seconds(self, nbytes: float, operations: float, itemsize: int = 4) -> tuple[float, str]:
         """The least time of a kernel, and what it is bound by: ``memory`` or ``arithmetic``, on elements of ``itemsize`` bytes."""
-        moving = nbytes * (self.cached_byte if nbytes <= CACHED_BYTES else self.byte)
+        moving = nbytes * self.byte_of(nbytes)
         computing = operations * self.operation * max(1.0, itemsize / 4)
         return (self.launch + max(moving, computing)) / 1e9, "memory" if moving >= computing else "arithmetic"
 
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, which JSON can hold."""
+        return asdict(self) | {"levels": [list(x) for x in self.levels], "byte": self.byte, "cached_byte": self.cached_byte}
 
-FIELDS = tuple(f.name for f in fields(Limits))
+
+def limits() -> Limits:
+    """Of the CPU and as many threads as kernels may use now; to measure them takes some tenths of a second, once in a process."""
+    return _best(num_threads(), target.host().id)
+
+
+def known() -> Limits | None:
+    """What :func:`limits` gives, without measuring; None where no process has measured it."""
+    return _known(_key(num_threads(), target.host().id))[0]
 
 
 @cache
-def limits(name: str) -> Limits:
-    """Of the device ``name``; to measure them takes some tenths of a second."""
-    if name != CPU:
-        found = rates(name)
-        return Limits(found.operation, found.byte, found.byte, found.launch)
-    key = disk.key("limits", f"cpu, {usable_processors()} threads", target.host().id)
-    known = disk.load_entry(key, lambda data, meta: meta.keys() == set(FIELDS) and all(type(x) is float for x in meta.values()))
-    before, now = Limits(**known[1]) if known is not None else None, _measured()
-    best = now if before is None else Limits(*[min(getattr(x, n) for x in (before, now)) for n in FIELDS])
-    if best != before:
-        disk.store(key, b"", asdict(best))
+def _best(threads: int, machine: str) -> Limits:
+    before, measured = _known(key := _key(threads, machine))
+    if before is not None and measured >= MAX_MEASURED:
+        return before
+    now = _measured(threads)
+    best = now if before is None else _better(before, now)
+    disk.store(key, b"", {"operation": best.operation, "levels": [list(x) for x in best.levels], "measured": measured + 1}, kind="limits")
     return best
 
 
-def _measured() -> Limits:
-    byte = min([*(_byte(LARGE) for _ in range(_ATTEMPTS)), rates(CPU).byte or 1.0])
-    return Limits(_operation(), byte, min([*(_byte(_CACHED_ELEMENTS) for _ in range(_ATTEMPTS)), byte]))
+def _key(threads: int, machine: str) -> str:
+    return disk.key("limits", f"cpu, {threads} threads", machine)
 
 
-def _byte(elements: int) -> float:
-    """Nanoseconds of a byte of arrays of ``elements``; without bound where other work disturbed what is measured so much that there is none."""
-    found = (stream_seconds(elements) - stream_seconds(_SMALL_ELEMENTS)) * 1e9 / (8 * (elements - _SMALL_ELEMENTS))
-    return found if found > 0 else math.inf
+def _known(key: str) -> tuple[Limits | None, int]:
+    """Limits, and how many processes measured them."""
+    found = disk.load_entry(key, lambda data, meta: disk.fits(meta, _FORM) and len(meta["levels"]) > 0)
+    if found is None:
+        return None, 0
+    return Limits(found[1]["operation"], tuple((size, byte) for size, byte in found[1]["levels"])), found[1]["measured"]
 
 
-def _operation() -> float:
-    """Nanoseconds of an operation where every thread runs multiply-adds that wait for nothing: the fastest of some runs."""
-    machine = target.host()
-    width, count = machine.vector_bytes // 4, _REGISTERS.get(machine.architecture, _MANY_REGISTERS)
-    code = target.link(target.compile_ir(_chains(width, count), machine), {})
-    run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(code.address("graph"))
-    threads = usable_processors()
-    best = min(_together(lambda: _chain(run), threads) for _ in range(_RUNS))
-    return best / (2 * width * count * _STEPS * threads)
+def _better(a: Limits, b: Limits) -> Limits:
+    return Limits(min(a.operation, b.operation), _falling([(size, min(a.byte_of(size), byte)) for size, byte in b.levels]))
 
 
-def _chain(run: Callable[..., None]) -> None:
-    numbers = (ctypes.c_float * 3)(0.5, 0.25, 0.0)
-    run(ctypes.addressof(numbers), _STEPS)
+def _measured(threads: int) -> Limits:
+    sizes = [size := SMALLEST * threads]
+    while (size := size * STEP) <= LARGEST:
+        sizes.append(size)
+    levels = [(size, min(_byte(loop, size) for loop in ("read", "copy" if size <= CACHED_BYTES else "copy_past_caches"))) for size in sizes]
+    run, operations = multiply_adds()
+    return Limits(_fastest(run, 4 * ATTEMPTS) / operations, _falling(levels))
 
 
-def _together(work: Callable[[], None], threads: int) -> float:
-    """Nanoseconds from a common start to the last thread's end."""
-    ready = threading.Barrier(threads + 1)
-
-    def run() -> None:
-        ready.wait()
-        work()
-
-    team = [threading.Thread(target=run) for _ in range(threads)]
-    for t in team:
-        t.start()
-    ready.wait()
-    start = time.perf_counter_ns()
-    for t in team:
-        t.join()
-    return float(time.perf_counter_ns() - start)
+def _falling(levels: list[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
+    """A part of a working set is not slower than the whole."""
+    return tuple((size, min(byte for _, byte in levels[i:])) for i, (size, _) in enumerate(levels))
 
 
-def _chains(width: int, count: int) -> str:
-    """A loop of ``count`` multiply-adds on vectors, each on its own result."""
-    v, each = f"<{width} x float>", range(count)
-    spread = "\n".join(
-        f"  %i{x} = insertelement {v} poison, float %{x}, i32 0\n  %{x}s = shufflevector {v} %i{x}, {v} poison, <{width} x i32> zeroinitializer"
-        for x in ("x", "y")
-    )
-    starts = "\n".join(f"  %s{i} = fadd {v} %ys, splat (float {float(i)})" for i in each)
-    phis = "\n".join(f"  %a{i} = phi {v} [ %s{i}, %entry ], [ %b{i}, %loop ]" for i in each)
-    steps = "\n".join(f"  %b{i} = call {v} @llvm.fmuladd.v{width}f32({v} %a{i}, {v} %xs, {v} %ys)" for i in each)
-    sums = "\n".join(f"  %t{i} = fadd {v} %{f't{i - 1}' if i else 'ys'}, %b{i}" for i in each)
-    return f"""declare {v} @llvm.fmuladd.v{width}f32({v}, {v}, {v})
-define void @graph(ptr %p, i64 %n) {{
-entry:
-  %x = load float, ptr %p
-  %py = getelementptr float, ptr %p, i64 1
-  %y = load float, ptr %py
-{spread}
-{starts}
-  br label %loop
-loop:
-  %k = phi i64 [ 0, %entry ], [ %next, %loop ]
-{phis}
-{steps}
-  %next = add i64 %k, 1
-  %more = icmp ult i64 %next, %n
-  br i1 %more, label %loop, label %done
-done:
-{sums}
-  %total = extractelement {v} %t{count - 1}, i32 0
-  %pt = getelementptr float, ptr %p, i64 2
-  store float %total, ptr %pt
-  ret void
-}}
-"""
+def _byte(loop: str, size: int) -> float:
+    """Nanoseconds of a byte of a working set."""
+    run, moved = stream(loop, size)
+    return _fastest(run, ATTEMPTS) / moved
+
+
+def _fastest(run: Callable[[], None], attempts: int) -> float:
+    """Nanoseconds of the fastest of some runs, after one that finds caches empty and threads asleep."""
+    run()
+    best = float("inf")
+    for _ in range(attempts):
+        start = time.perf_counter_ns()
+        run()
+        best = min(best, time.perf_counter_ns() - start)
+    return best

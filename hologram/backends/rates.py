@@ -1,4 +1,8 @@
-"""How fast the devices of this machine are, measured once and kept in the disk cache: what placement reckons with."""
+"""What placement reckons with: how fast the devices of this machine are, measured once and kept in the disk cache.
+
+Of the CPU, operations and bytes are those of :mod:`hologram.backends.limits`; what a kernel costs before it does anything is measured here, and all
+of devices.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ from hologram import dtypes
 from hologram.backends import object_cache as disk
 from hologram.backends.build import build
 from hologram.backends.device.runtime import Device
+from hologram.backends.limits import Limits, limits
 from hologram.backends.native import storage
 from hologram.backends.native.processors import usable_processors
 from hologram.graph.placement.min_cut import Rates
@@ -50,6 +55,14 @@ def known(name: str) -> Rates | None:
     return None if found is None else Rates(**found[1])
 
 
+def limits_of(name: str) -> Limits:
+    """What the device ``name`` can do at most. Of devices only what programs usually reach is known."""
+    if name == CPU:
+        return limits()
+    found = rates(name)
+    return Limits(found.operation, ((0, found.byte),), found.launch)
+
+
 def _device(name: str) -> Any:
     """The device of common/driver.py; None for the CPU."""
     return None if name == CPU else find(name)
@@ -70,13 +83,14 @@ def _measured(device: Device | None) -> Rates:
 
 
 def _once(device: Device | None) -> Rates:
-    graphs = _increment(SMALL), _sums(), _increment(LARGE), _increment(BUSY), _polynomial()
-    small, chain, large, idle, busy = (_time(_runner(device, g)) for g in graphs)
+    small, chain = (_time(_runner(device, g)) for g in (_increment(SMALL), _sums()))
     launch = max(0.0, chain - small) / (CHAIN - 1)
+    if device is None:
+        most = limits()
+        return Rates(0.0, launch, most.operation, most.byte)  # native code is called by native code: next to nothing
+    large, idle, busy = (_time(_runner(device, g)) for g in (_increment(LARGE), _increment(BUSY), _polynomial()))
     byte = max(0.0, large - small) / (2 * 4 * LARGE)
     operation = max(0.0, busy - idle) / ((2 * ROUNDS - 1) * BUSY)  # of the same bytes, which caches may hold
-    if device is None:
-        return Rates(0.0, launch, operation, byte)  # native code is called by native code: next to nothing
     latency = _time(_carrier(device, SMALL)) / 2
     transfer_byte = max(0.0, _time(_carrier(device, LARGE)) / 2 - latency) / (4 * LARGE)
     return Rates(max(0.0, small - launch), launch, operation, byte, latency, transfer_byte)
@@ -91,11 +105,6 @@ def _time(run: Callable[[], Any]) -> float:
         run()
         best = min(best, time.perf_counter_ns() - start)
     return best
-
-
-def stream_seconds(elements: int) -> float:
-    """Seconds of a program for the CPU that reads ``elements`` of float32 and writes as many, in order."""
-    return _time(_runner(None, _increment(elements))) / 1e9
 
 
 def _runner(device: Device | None, graph: Graph) -> Callable[[], Any]:

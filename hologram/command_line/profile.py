@@ -15,6 +15,7 @@ from hologram.command_line.result import CommandError, Result, Status, late_meth
 from hologram.command_line.scripts import Ended, run_script
 
 HELP = "run a script and tell where its time goes"
+OWN_OPTIONS = ("--trace", "--html")  # which no script is likely to want under a profiler
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -31,6 +32,7 @@ def run(options: argparse.Namespace) -> Result:
     with _profiler() as measured:
         ended = run_script(options.script, options.arguments)
     _tell(ended)
+    _tell_of_late_options(options.arguments)
     if options.trace is not None:
         measured.to_perfetto(options.trace)
     if options.html is not None:
@@ -46,6 +48,15 @@ def _profiler() -> AbstractContextManager[Any]:
     if profile is None:
         raise CommandError("this version of Hologram has no profiler (hg.profile)", Status.MISSING)
     return profile()
+
+
+def _tell_of_late_options(arguments: list[str]) -> None:
+    """A script ignores perhaps what was meant for the profiler."""
+    import sys
+
+    for a in arguments:
+        if a.partition("=")[0] in OWN_OPTIONS:
+            print(f"{a} stands behind the script, so the script had it: hologram profile {a} FILE script.py", file=sys.stderr)
 
 
 def _tell(ended: Ended) -> None:

@@ -92,7 +92,7 @@ class _Devices:
     def _kernel(self, program: int, step: int, f: Facts, first: int) -> int:
         parent = None if f.parent is None else first + f.parent
         made = Kernel(
-            f.name, f.kind, program, step, 0, None, None, 0.0, {}, 0, 0, f.bytes, f.flops, list(f.lines), dict(f.tile), parent
+            f.name, f.kind, program, step, 0, None, None, 0.0, {}, 0, 0, f.bytes, f.flops, list(f.lines), dict(f.tile), parent, f.itemsize
         )  # fmt: skip
         self.measured.kernels.append(made)
         return len(self.measured.kernels) - 1

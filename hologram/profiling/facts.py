@@ -8,24 +8,24 @@ from typing import Any
 
 from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.kernel.ir import Kernel, Loop
+from hologram.graph.kernel.work import Work, work_of
 from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.lower.host_step import HostStep, work
 from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.steps import Step
 from hologram.ir.node import Node
-from hologram.ir.symbolic import prod
 from hologram.ir.traversal import post_order
 
 MAX_NAMED_OPS = 4  # that the name of a kernel tells
 _FREE_KINDS = ("movement", "leaf", "project", "input", "const", "mark")
 _PRODUCTS = ("fused_mul", "mul", "mad")  # whose first two operands are factors
-_FLOPS = {"mad": 2}  # of an element of the result; other ops count as one
 
 
 @dataclass(frozen=True)
 class Facts:
     """Of one step. ``bytes`` and ``flops`` are those of one call: arrays that are read or written, once each, and scalar operations; None where sizes
-    are known in a call alone, or the work is a routine's. ``parent`` is the number of the loop or branch around it."""
+    are known in a call alone, or the work is a routine's. ``parent`` is the number of the loop or branch around it, ``itemsize`` of the widest
+    floats."""
 
     name: str
     kind: str
@@ -34,6 +34,7 @@ class Facts:
     lines: tuple[tuple[str, int], ...] = ()
     tile: Mapping[str, Any] = field(default_factory=dict)
     parent: int | None = None
+    itemsize: int = 4
 
 
 def facts_of(plan: ExecutionPlan) -> list[Facts]:
@@ -55,7 +56,10 @@ def _of(step: Step, plan: ExecutionPlan, parent: int | None) -> Facts:
     if isinstance(step, Lowered):
         nodes = _computed(step)
         kind = "copy" if step.is_copy else "kernel"
-        return Facts(_name(step, nodes), kind, _bytes(step.bindings), _flops(nodes), _lines(nodes, lines), _tile(step.kernel), parent)
+        done = _work(step.kernel)
+        nbytes, flops = (None, None) if done is None else (round(done.nbytes), round(done.operations))
+        itemsize = 4 if done is None else done.itemsize
+        return Facts(_name(step, nodes), kind, nbytes, flops, _lines(nodes, lines), _tile(step.kernel), parent, itemsize)
     own = _lines([step.node], lines)
     if isinstance(step, HostStep):
         return Facts(step.op.name, "host", _bytes(step.bindings), int(work(step.node)), own, parent=parent)
@@ -113,18 +117,10 @@ def _bytes(nodes: list[Node]) -> int | None:
     return total
 
 
-def _flops(nodes: list[Node]) -> int | None:
-    total = 0
-    for n in nodes:
-        if n.op.kind in _FREE_KINDS or n.op.kind == "gather":
-            continue
-        if n.op.kind not in ("elementwise", "reduce", "scan", "scatter"):
-            return None  # a kernel that is written, not derived
-        size = prod((n.inputs[0] if n.op.kind == "reduce" else n).shape)
-        if not isinstance(size, int):
-            return None
-        total += size * _FLOPS.get(n.op.name, 1)
-    return total
+def _work(k: Kernel) -> Work | None:
+    """What a kernel does in a call; None where sizes are known in a call alone."""
+    is_known = isinstance(k.iterations, int) and all(isinstance(p.size, int) for p in k.params)
+    return work_of(k, {}) if is_known else None
 
 
 def _lines(nodes: list[Node], lines: Mapping[Node, Any]) -> tuple[tuple[str, int], ...]:

@@ -101,6 +101,7 @@ class CpuPrograms:
             lines=list(facts.lines),
             tile=dict(facts.tile),
             parent=None if facts.parent is None else first + facts.parent,
+            itemsize=facts.itemsize,
         )
 
     def event(self, logged: Logged) -> Event | None:

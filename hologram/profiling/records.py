@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from hologram.backends.limits import Limits
+
 VERSION = 1  # of the form of :meth:`Measured.as_dict`
 
 
@@ -16,7 +18,7 @@ class Kernel:
     ``seconds`` pass on the calling thread from begin to end, of which it waits ``wait_seconds`` for other threads; ``threads`` has the seconds that
     each thread works. They are None where a step is so small a part of a loop that it is not timed by itself; its calls are then not counted either.
     ``iterations``: of a loop its steps, of a kernel those of its parallel loop that threads shared. ``bytes`` and ``flops`` are those of one call.
-    ``parent`` is the number of the loop or branch around it in the list of kernels.
+    ``parent`` is the number of the loop or branch around it in the list of kernels, ``itemsize`` of the widest floats in it, in bytes.
     """
 
     name: str
@@ -35,6 +37,7 @@ class Kernel:
     lines: list[tuple[str, int]]
     tile: dict[str, Any]
     parent: int | None
+    itemsize: int = 4
 
     @property
     def balance(self) -> float | None:
@@ -83,11 +86,16 @@ class Event:
 
 @dataclass
 class Machine:
-    """What roofs are made of: bytes a second from memory, and scalar operations a second, as measured on this machine; None if they are not."""
+    """What roofs are made of: the limits of the CPU; None if they are not measured."""
 
-    bytes_per_second: float | None
-    flops_per_second: float | None
+    limits: Limits | None
     threads: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Bytes a second from memory and from the fastest cache, operations on float32 a second, threads."""
+        names = {"bytes_per_second": "byte", "cached_bytes_per_second": "cached_byte", "flops_per_second": "operation"}
+        rates = {name: None if self.limits is None else 1e9 / getattr(self.limits, of) for name, of in names.items()}
+        return rates | {"threads": self.threads}
 
 
 @dataclass
@@ -104,19 +112,18 @@ class Measured:
     memory: Mapping[str, int] = field(default_factory=dict)
 
     def share_of_roofline(self, k: Kernel) -> float | None:
-        """The least time that a kernel's bytes and operations take on this machine, by what they took; None where either is not known."""
-        bounds = [
-            amount * k.calls / rate
-            for amount, rate in ((k.bytes, self.machine.bytes_per_second), (k.flops, self.machine.flops_per_second))
-            if amount is not None and rate
-        ]
-        if k.kind not in ("kernel", "copy") or not k.seconds or not bounds or self.programs[k.program].device != "cpu":
+        """The least time that a kernel's bytes and operations take (:mod:`hologram.backends.limits` defines it), by what they took; None where either
+        is not known."""
+        limits = self.machine.limits
+        if k.kind not in ("kernel", "copy") or not k.seconds or limits is None or self.programs[k.program].device != "cpu":
             return None
-        return max(bounds) / k.seconds
+        if k.bytes is None and k.flops is None:
+            return None
+        return limits.seconds(k.bytes or 0, k.flops or 0, k.itemsize)[0] * k.calls / k.seconds
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, which JSON can hold."""
-        found = asdict(self)
+        found = asdict(self) | {"machine": self.machine.as_dict()}
         for k, data in zip(self.kernels, found["kernels"], strict=True):
             data["lines"] = [list(line) for line in k.lines]
             data["balance"], data["roofline"] = k.balance, self.share_of_roofline(k)

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import Any
 
-from hologram.backends import rates, timing
+from hologram.backends import limits, timing
 from hologram.backends.native import counters, storage
 from hologram.backends.native.counters import Logged
 from hologram.backends.native.pool import num_threads
-from hologram.ir.devices import CPU
 from hologram.profiling import ranges, switch
 from hologram.profiling.devices import add_devices
 from hologram.profiling.measure import CpuPrograms, Reading, Timeline, difference, lane_threads, thread_names
@@ -96,9 +94,5 @@ class Session:
 
     @staticmethod
     def _machine() -> Machine:
-        """Rates of the CPU, measured where nobody on this machine has done so and no other profile is disturbed."""
-        found: Any = rates.known(CPU) if switch.is_on() else rates.rates(CPU)
-        if found is None:
-            return Machine(None, None, num_threads())
-        byte, operation = (1e9 / x if x > 0 else None for x in (found.byte, found.operation))
-        return Machine(byte, operation, num_threads())
+        """Limits of the CPU, measured where no other profile is disturbed."""
+        return Machine(limits.known() if switch.is_on() else limits.limits(), num_threads())

@@ -74,6 +74,12 @@ def test_as_json_and_as_a_trace(script: Path, tmp_path: Path, capsys: Any) -> No
     assert (tmp_path / "page.html").read_text() == "<html>"
 
 
+def test_options_behind_the_script_are_told_of(script: Path, tmp_path: Path, capsys: Any) -> None:
+    """They are the script's, silently."""
+    main(["profile", str(script), "0", "--html", str(tmp_path / "page.html")])
+    assert "--html stands behind the script" in capsys.readouterr().err and not (tmp_path / "page.html").exists()
+
+
 def test_a_profile_without_pages(script: Path, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hg, "profile", type("Bare", (Profile,), {"html": None}), raising=False)
     assert main(["profile", "--html", str(tmp_path / "page.html"), str(script), "0"]) == Status.MISSING

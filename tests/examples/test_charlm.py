@@ -56,6 +56,5 @@ def test_the_text_is_pythons_own() -> None:
     assert set(text) <= {chr(i) for i in range(32, 127)} | {"\n"}
 
 
-def test_the_peak_is_plausible() -> None:
-    assert 1e9 < charlm.peak() < 1e13
+def test_the_operations_of_a_step_are_counted() -> None:
     assert charlm.Model(symbols=100).flops() == 3 * (2 * (12 * 3 * 128**2 + 100 * 128) + 4 * 3 * 128 * 128)

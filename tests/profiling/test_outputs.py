@@ -13,6 +13,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
+from hologram.backends.limits import Limits
 from hologram.errors import ArgumentError
 from hologram.profiling import table
 from hologram.profiling.profile import Profile
@@ -111,16 +112,19 @@ def test_plain_data(profile: Profile) -> None:
 
 def test_the_roof_is_the_lower_of_two() -> None:
     """What a kernel could take at least: its bytes at the memory's rate, or its operations at the processor's."""
-    m = Measured(1.0, Machine(100.0, 1000.0, 2), [Program("f", "cpu", 1, 1.0)])
+    m = Measured(1.0, Machine(Limits(1e6, ((0, 1e7),)), 2), [Program("f", "cpu", 1, 1.0)])
 
     def share(**of: Any) -> float | None:
-        made = dict(seconds=10.0, bytes=400, flops=500) | of
-        k = Kernel("k", "kernel", 0, 0, 1, made["seconds"], made["seconds"], 0.0, {}, 1, 1, made["bytes"], made["flops"], [], {}, None)
+        made = dict(seconds=10.0, bytes=400, flops=500, itemsize=4) | of
+        k = Kernel(
+            "k", "kernel", 0, 0, 1, made["seconds"], made["seconds"], 0.0, {}, 1, 1, made["bytes"], made["flops"], [], {}, None, made["itemsize"]
+        )
         return m.share_of_roofline(k)
 
     assert share() == pytest.approx(0.4) and share(flops=8000) == pytest.approx(0.8) and share(bytes=None) == pytest.approx(0.05)
+    assert share(flops=8000, itemsize=8) == pytest.approx(1.6)
     assert share(bytes=None, flops=None) is None and share(seconds=None) is None
-    m.machine = Machine(None, None, 2)
+    m.machine = Machine(None, 2)
     assert share() is None
 
 

@@ -130,6 +130,22 @@ def test_a_profile_gives_measured_times() -> None:
         assert data["overview"][0]["link"] == f"#kernel-{ids[-1]}"
 
 
+def test_a_profile_and_the_report_say_the_same_of_kernels_in_loops() -> None:
+    """A program all of whose kernels are in a loop, profiled in some calls: bytes, operations, and the share of the limit."""
+
+    def f(x: Any) -> Any:
+        return hg.fori_loop(0, 10, lambda i, y: hnp.tanh(y @ x), x)
+
+    x = np.ones((128, 128), np.float32) / 128
+    p = hg.profile(hg.jit(f), calls=7)(x)
+    data = hg.explain(f)(x).data(p)
+    (kernel,) = [k for k in data["parts"][0]["kernels"] if not k.get("once") and not k["is_copy"]]
+    (record,) = [k for k in p.kernels if k.kind == "kernel"]
+    assert data["profile"]["runs"] == 7 and (record.calls, record.bytes, record.flops) == (70, kernel["bytes"], kernel["flops"])
+    share = p.measured.share_of_roofline(record)
+    assert share is not None and share == pytest.approx(kernel["least_seconds"] * kernel["times"] / kernel["seconds"])
+
+
 def test_a_profile_of_other_kernels_is_refused() -> None:
     explanation = sums_explained()
     count = len(explanation.data()["parts"][0]["kernels"])

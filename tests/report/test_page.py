@@ -7,12 +7,14 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.errors import ArgumentError
 from hologram.report import write_profile
+from hologram.report.data.profiled import profile_data
 from hologram.report.render import SCRIPTS, page
 from tests.support.pages.report_programs import block_gradient, profiled
 
@@ -62,3 +64,21 @@ def test_code_of_others_comes_with_its_licence() -> None:
         assert f"`{script.name}`" in listed
     assert "Permission is hereby granted" in (vendor / "LICENSE.dagre.txt").read_text()
     assert "Permission is hereby granted" in page(hg.explain(lambda x: x)(hnp.ones(3)).data())
+
+
+def test_a_page_of_a_profile_has_the_shares_of_its_table() -> None:
+    """Programs that ran a different number of times: the time of all their calls counts."""
+    f, g = hg.jit(lambda x: hnp.tanh(x) + 1), hg.jit(lambda x: hnp.sum(x @ x, axis=0))
+    x = np.ones((64, 64), np.float32)
+    with hg.profile() as p:
+        for _ in range(20):
+            hg.block_until_ready(f(x))
+        for _ in range(3):
+            hg.block_until_ready(g(x))
+    data = profile_data(p)
+    found = [k for part in data["parts"] for k in part["kernels"]]
+    kernels = [k for k in p.kernels if k.seconds]
+    assert sum(k["seconds"] for k in found) == pytest.approx(sum(k.seconds or 0.0 for k in kernels))
+    assert sorted(k["least_seconds"] * k["times"] / k["seconds"] for k in found) == pytest.approx(
+        sorted(p.measured.share_of_roofline(k) or 0.0 for k in kernels)
+    )

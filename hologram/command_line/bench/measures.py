@@ -10,8 +10,8 @@ import numpy as np
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.machine_limits import copier, multiply_adds
-from hologram.command_line.bench.timing import Call, Limit, Measure
+from hologram.backends.limits import limits
+from hologram.command_line.bench.timing import Call, Measure
 from hologram.settings import override
 
 SMALL, LARGE = 8, 1 << 24  # elements
@@ -44,7 +44,7 @@ def dispatch() -> Measure:
     x = _array(SMALL)
     t, f = hg.tensor(x), hg.jit(operator.add)
     about = f"a jitted sum of two arrays of {SMALL} elements; the limit is a call of a function in C that does nothing"
-    limit = Limit("call", Call(operator.is_, (x, t)), 1, 1)
+    limit = Call(operator.is_, (x, t))
     return Measure("call", about, "ns", NS, Call(f, (t, t)), Call(np.add, (x, x)), limit)
 
 
@@ -52,8 +52,8 @@ def bandwidth() -> Measure:
     x = _array(LARGE)
     t, f, one = hg.tensor(x), hg.jit(_incremented), np.float32(1)
     nbytes = 2 * x.nbytes
-    about = f"x + 1 of {x.nbytes >> 20} MiB, bytes read and written; the limit is a copy"
-    limit = Limit("copy", Call(copier(x.nbytes)), nbytes, nbytes)
+    about = f"x + 1 of {x.nbytes >> 20} MiB, bytes read and written; the limit is what memory gives"
+    limit = limits().seconds(nbytes, 0)[0]
     return Measure("memory", about, "GB/s", GB, Call(f, (t,)), Call(np.add, (x, one)), limit, nbytes, True)
 
 
@@ -61,7 +61,7 @@ def arithmetic() -> Measure:
     t, f, a = hg.tensor(np.ones(BUSY, np.float32)), hg.jit(_chained), np.float32(0.5)
     about = f"{CHAIN} multiply-adds of each element of an array in the cache, float32; the limit is multiply-adds in registers"
     work = 2 * BUSY * CHAIN
-    return Measure("multiply-adds", about, "GFLOP/s", GFLOP, Call(f, (t, a)), None, _multiply_adds(work), work, True)
+    return Measure("multiply-adds", about, "GFLOP/s", GFLOP, Call(f, (t, a)), None, limits().seconds(0, work)[0], work, True)
 
 
 def product() -> Measure:
@@ -69,14 +69,14 @@ def product() -> Measure:
     t, f = hg.tensor(x), hg.jit(hnp.matmul)
     about = f"a matrix product of {ROWS} x {ROWS}, float32; the limit is multiply-adds in registers"
     work = 2 * ROWS**3
-    return Measure("product", about, "GFLOP/s", GFLOP, Call(f, (t, t)), Call(np.matmul, (x, x)), _multiply_adds(work), work, True)
+    return Measure("product", about, "GFLOP/s", GFLOP, Call(f, (t, t)), Call(np.matmul, (x, x)), limits().seconds(0, work)[0], work, True)
 
 
 def chain() -> Measure:
     x = _array(LARGE)
     t, f = hg.tensor(x), hg.jit(lambda x: _gelu(hnp.tanh, x))
-    about = f"gelu of {x.nbytes >> 20} MiB, a chain of nine operations; the limit is a copy"
-    limit = Limit("copy", Call(copier(x.nbytes)), 2 * x.nbytes, 2 * x.nbytes)
+    about = f"gelu of {x.nbytes >> 20} MiB, a chain of nine operations; the limit is what memory gives"
+    limit = limits().seconds(2 * x.nbytes, 0)[0]
     return Measure("fused chain", about, "ms", MS, Call(f, (t,)), Call(_gelu, (np.tanh, x)), limit)
 
 
@@ -89,11 +89,6 @@ def compiling() -> Measure:
             return hg.jit(lambda x: _gelu(hnp.tanh, x)).lower(x).compile()
 
     return Measure("compiling", "the same chain compiled anew, without the disk cache", "ms", MS, Call(compile_anew))
-
-
-def _multiply_adds(needs: float) -> Limit:
-    run, work = multiply_adds()
-    return Limit("multiply-adds", Call(run), work, needs)
 
 
 MEASURES: Sequence[Callable[[], Measure]] = (dispatch, bandwidth, arithmetic, product, chain, compiling)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 LEAST = 2e-4  # seconds of one timing: a clock's question costs less than a thousandth of it
@@ -22,19 +22,10 @@ class Call(NamedTuple):
     arguments: tuple[Any, ...] = ()
 
 
-class Limit(NamedTuple):
-    """What limits a measure: ``work`` (bytes, operations, calls) that ``call`` does as fast as the machine can, and how much of such work a call of
-    what is measured ``needs``. Limits of one name are one: the fastest that was seen counts for all."""
-
-    name: str
-    call: Call
-    work: float
-    needs: float
-
-
 @dataclass(frozen=True)
 class Measure:
-    """What is compared. ``work`` is that of a call. ``unit`` is of a rate (work in a second) or else of a time; it is ``scale`` of SI's."""
+    """What is compared. ``limit`` is a call that nothing is faster than, or the least seconds. ``work`` is that of a call. ``unit`` is of a rate
+    (work in a second) or else of a time; it is ``scale`` of SI's."""
 
     name: str
     about: str
@@ -42,7 +33,7 @@ class Measure:
     scale: float
     hologram: Call
     numpy: Call | None = None
-    limit: Limit | None = None
+    limit: Call | float | None = None
     work: float = 1.0
     is_rate: bool = False
 
@@ -70,25 +61,11 @@ class Measured:
 
 def measured(measures: Iterable[Callable[[], Measure]], seconds: float) -> list[Measured]:
     """Makes the measures, one after the other, and takes ``seconds`` for each."""
-    rates: dict[str, float] = {}
-    timed = []
-    for make in measures:
-        measure = make()
-        times = _times(measure, seconds)
-        if measure.limit is not None:
-            rates[measure.limit.name] = max(rates.get(measure.limit.name, 0.0), measure.limit.work / times["limit"])
-        timed.append((_without_arrays(measure), times))
-    return [_judged(measure, times, rates) for measure, times in timed]
+    return [_judged(measure, _times(measure, seconds)) for measure in (make() for make in measures)]
 
 
-def _without_arrays(measure: Measure) -> Measure:
-    """A measure that calls nothing, so that memory is there for the next one."""
-    nothing = Call(lambda: None)
-    return replace(measure, hologram=nothing, numpy=None, limit=None if measure.limit is None else measure.limit._replace(call=nothing))
-
-
-def _judged(measure: Measure, times: Times, rates: Mapping[str, float]) -> Measured:
-    floor = None if measure.limit is None else measure.limit.needs / rates[measure.limit.name]
+def _judged(measure: Measure, times: Times) -> Measured:
+    floor = measure.limit if isinstance(measure.limit, float) else times.get("limit")
     share = None if floor is None else floor / times["hologram"]
     values = [None if t is None else measure.value(t) for t in (times.get("numpy"), floor)]
     return Measured(measure.name, measure.about, measure.unit, measure.is_rate, measure.value(times["hologram"]), values[0], values[1], share)
@@ -97,8 +74,8 @@ def _judged(measure: Measure, times: Times, rates: Mapping[str, float]) -> Measu
 def _times(measure: Measure, seconds: float) -> Times:
     """Rounds in which each contender has its turn, for as long as ``seconds``; of each the fastest timing counts. A turn begins with a pause, so that
     threads of the one before that wait for more work without sleeping, as those of BLAS libraries do, go to sleep."""
-    limit = None if measure.limit is None else measure.limit.call
-    calls = {name: c for name, c in (("hologram", measure.hologram), ("numpy", measure.numpy), ("limit", limit)) if c is not None}
+    contenders = ("hologram", measure.hologram), ("numpy", measure.numpy), ("limit", measure.limit)
+    calls = {name: c for name, c in contenders if isinstance(c, Call)}
     repeats = {name: _repeats(c) for name, c in calls.items()}
     best = dict.fromkeys(calls, float("inf"))
     end, rounds = time.perf_counter() + seconds, 0

@@ -10,6 +10,7 @@ from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.ir import Kernel, Loop, Stmt
 from hologram.graph.kernel.printer import print_kernel
+from hologram.graph.kernel.work import at_sizes, work_of
 from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.lower.lowered import Lowered
 from hologram.ir.graph import Graph
@@ -18,7 +19,6 @@ from hologram.primitives.control import project, scan
 from hologram.report.data.graphs import type_of
 from hologram.report.data.references import References
 from hologram.report.data.titles import title_of
-from hologram.report.data.work import at_sizes, work_of
 
 MAX_LINE_DISTANCE = 4  # of nodes whose lines a kernel has where its own have none
 

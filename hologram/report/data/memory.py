@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hologram.graph.execution_plan import ExecutionPlan
+from hologram.graph.kernel.work import at_sizes
 from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.memory.arena import LINE_BYTES, PAGE_BYTES, POOL_PAGES, Placement
 from hologram.ir.graph import Graph
@@ -13,7 +14,6 @@ from hologram.ir.node import Node, symbolic_bytes
 from hologram.report.data.graphs import type_of
 from hologram.report.data.kernels import line_of, origin
 from hologram.report.data.references import References
-from hologram.report.data.work import at_sizes
 
 
 def memory_data(plan: ExecutionPlan, sizes: Mapping[str, int], lines: Sequence[Graph], references: References) -> dict[str, Any]:

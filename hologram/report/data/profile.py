@@ -35,7 +35,7 @@ def add_profile(data: dict[str, Any], profile: Any) -> None:
         records = next(_programs_like(kernels, found["kernels"]), None)
         if records is None:
             raise ArgumentError(f"the profile has no program with the {len(kernels)} kernels of {data['program']['name']}")
-        runs.append(_runs(kernels, records))
+        runs.append(_runs(kernels, records, found.get("programs") or ()))
         _join(kernels, records, runs[-1])
     data["profile"] = {"runs": max(runs, default=1)}
 
@@ -57,8 +57,11 @@ def _may_be(kernel: Mapping[str, Any], record: Record) -> bool:
     return iterations is None or str(iterations) == kernel["iterations"]
 
 
-def _runs(kernels: Sequence[Mapping[str, Any]], records: Sequence[Record]) -> int:
-    """How often the program ran."""
+def _runs(kernels: Sequence[Mapping[str, Any]], records: Sequence[Record], programs: Sequence[Record]) -> int:
+    """How often the program ran: by its record, or else by those of kernels outside of loops."""
+    number = records[0].get("program", 0) if records else len(programs)
+    if number < len(programs) and programs[number].get("calls"):
+        return int(programs[number]["calls"])
     calls = [r["calls"] // k["times"] for k, r in zip(kernels, records, strict=True) if not k["path"] and r.get("calls")]
     return max(1, max(calls, default=1))
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
-from hologram.backends.limits import Limits, limits
+from hologram.backends.limits import Limits
+from hologram.backends.rates import limits_of
 from hologram.ir.devices import CPU
 from hologram.report.data.overview import overview
 from hologram.report.data.profile import Record, as_records
@@ -25,40 +25,39 @@ def profile_data(profile: Any) -> dict[str, Any]:
         "format": FORMAT,
         "program": {"name": "Profile", "precision": "", "hologram": __version__, "sizes": {}, "placement": None},
         "parts": sorted((p for p in parts if p["kernels"]), key=lambda p: -sum(k["seconds"] for k in p["kernels"])) or parts[:1],
-        "profile": {"runs": max([1, *[p.get("calls", 1) for p in programs]])},
+        "profile": {"runs": 1},  # all calls of all programs, of which each ran as often as it did
     }
     data |= references.data() | {"ops": {}}
     return data | {"overview": overview(data)}
 
 
 def _part(number: int, program: Mapping[str, Any], records: Sequence[Record], references: References) -> dict[str, Any]:
-    bounds = limits(program.get("device", CPU))
+    bounds = limits_of(program.get("device", CPU))
     own = [r for r in records if r.get("program", 0) == number and r["seconds"] is not None and r.get("kind", "kernel") not in ("loop", "branch")]
-    runs = max(1, program.get("calls", 1))
     return {
         "device": program.get("device", CPU),
         "name": program.get("name", "program"),
-        "limits": asdict(bounds),
-        "kernels": [_kernel(f"k{i}", r, runs, bounds, references) for i, r in enumerate(own)],
+        "limits": bounds.as_dict(),
+        "kernels": [_kernel(f"k{i}", r, bounds, references) for i, r in enumerate(own)],
     }
 
 
-def _kernel(id: str, record: Record, runs: int, bounds: Limits, references: References) -> dict[str, Any]:
+def _kernel(id: str, record: Record, bounds: Limits, references: References) -> dict[str, Any]:
     nbytes, flops = record.get("bytes") or 0, record.get("flops") or 0
-    least, bound = bounds.seconds(nbytes, flops)
+    least, bound = bounds.seconds(nbytes, flops, record.get("itemsize", 4))
     threads = record.get("threads", ())
     return {
         "id": id,
         "title": record["name"].replace("_", " "),
         "path": [],
-        "times": max(1, round(record.get("calls", 1) / runs)),
+        "times": max(1, record.get("calls", 1)),
         "places": references.places(record.get("lines", ())),
         "loops": [str(record.get("tile", {}).get("loops", ""))],
         "bytes": nbytes,
         "flops": flops,
         "least_seconds": least,
         "bound": bound if nbytes or flops else "",
-        "seconds": record["seconds"] / runs,
-        "calls": record.get("calls", runs),
-        "threads": [t / runs for t in (threads.values() if isinstance(threads, Mapping) else threads)],
+        "seconds": record["seconds"],
+        "calls": record.get("calls", 1),
+        "threads": list(threads.values() if isinstance(threads, Mapping) else threads),
     }

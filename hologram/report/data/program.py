@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from hologram.backends.limits import limits
+from hologram.backends.rates import limits_of
 from hologram.graph.compilation import Compilation
 from hologram.graph.fusion.fused_graph import FusedGraph
 from hologram.graph.report import reduction_of
@@ -65,7 +65,7 @@ def part_data(executable: Any, known: Mapping[str, int], references: References)
     plan = watched.values["plan"]
     sizes = {s: known.get(s, TYPICAL_EXTENT) for s in plan.symbols}
     device = str(executable.device.name) if hasattr(executable, "device") else CPU
-    bounds = limits(device)
+    bounds = limits_of(device)
     canonical = watched.values["canonical"]
     lines = [plan.graph, canonical, compilation.traced]
     found = kernels_of(plan, sizes)
@@ -80,7 +80,7 @@ def part_data(executable: Any, known: Mapping[str, int], references: References)
     stages.append(_fused("kernels", groups.main, kernel_ids(plan, found), references))
     return {
         "device": device,
-        "limits": asdict(bounds),
+        "limits": bounds.as_dict(),
         "arguments": [type_of(n) for n in compilation.traced.inputs],
         "results": [type_of(n) for n in compilation.traced.outputs],
         "stages": stages,

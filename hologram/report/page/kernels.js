@@ -152,7 +152,7 @@ function kernelCard(k) {
     ...speeds,
     ["operations", k.flops ? k.flops.toLocaleString("en") : ""],
     ["read and written", bytes(k.bytes)],
-    ["runs in one call", k.times > 1 ? String(k.times) : ""],
+    [part.code ? "runs in one call" : "calls", k.times > 1 ? String(k.times) : ""],
     ["balance of threads", balance(k)],
   ];
   if (!part.code) return profiledCard(k, values);

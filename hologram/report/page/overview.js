@@ -23,7 +23,7 @@ function subtitle() {
 
 const timeBadge = () =>
   measured
-    ? element("span", { class: "badge measured" }, `measured, ${count(data.profile.runs, "run")}`)
+    ? element("span", { class: "badge measured" }, part.reduction ? `measured, ${count(data.profile.runs, "run")}` : "measured, all calls")
     : element(
         "span",
         { class: "badge estimate", title: "The least time that this machine's rates allow each kernel. Give a profile for measured times." },

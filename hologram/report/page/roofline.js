@@ -97,7 +97,7 @@ function drawRoofline() {
     { operation, byte, cached_byte } = part.limits,
     without = mainKernels().length - rooflinePoints().length;
   const lead = measured
-    ? "Each point is a kernel, the larger the more time it takes. The line is what this machine can do at most, dashed where caches hold the arrays: the nearer a point is to it, the less there is to gain."
+    ? "Each point is a kernel, the larger the more time it takes. The line is what this machine can do at most, dashed where the fastest cache holds the arrays; those in larger caches are limited in between: the nearer a point is to it, the less there is to gain."
     : "Each point is a kernel at the least time that this machine needs, so all lie on the line, by construction. With a profile they lie where they were measured.";
   body.replaceChildren(
     element("p", { class: "lead" }, lead),
@@ -107,7 +107,7 @@ function drawRoofline() {
       element("div", { class: "map" }),
       element("div", {
         class: "legend",
-        html: `<span>measured on this machine: <b>${rate(1e9 / operation, "FLOP/s")}</b> of float32 in multiply-adds, memory <b>${rate(1e9 / byte, "B/s")}</b>, caches <b>${rate(1e9 / cached_byte, "B/s")}</b> (dashed; up to 4 MiB)</span>${without ? `<span>${count(without, "kernel")} without arithmetic ${without === 1 ? "is" : "are"} not shown</span>` : ""}`,
+        html: `<span>measured on this machine: <b>${rate(1e9 / operation, "FLOP/s")}</b> of float32 in multiply-adds, memory <b>${rate(1e9 / byte, "B/s")}</b>, caches <b>${rate(1e9 / cached_byte, "B/s")}</b> (dashed; the fastest)</span>${without ? `<span>${count(without, "kernel")} without arithmetic ${without === 1 ? "is" : "are"} not shown</span>` : ""}`,
       }),
     ),
   );

@@ -13,10 +13,10 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram import dtypes
 from hologram.graph.kernel.ir import Buffer, Kernel, Loop, Store
+from hologram.graph.kernel.work import work_of
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import var
 from hologram.report.data.overview import amount, duration, percent, quantity
-from hologram.report.data.work import work_of
 from tests.support.pages.report_programs import chain
 
 
