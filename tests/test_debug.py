@@ -30,7 +30,7 @@ def test_a_level_tells_its_own_and_all_below(level: int, lazy: bool, capsys: pyt
     def f(x: Any) -> Any:
         return (x + (0.5 + level)) * 1 + (lazy + 1)
 
-    with override(debug=level, cache=False):
+    with override(debug=level, cache=False, op_by_op=False):
         hg.clear_caches()
         x = np.ones(7, np.float32)
         result = f(hg.tensor(x)) if lazy else hg.jit(f)(x)
