@@ -62,7 +62,7 @@ def limits(name: str) -> Limits:
     before, now = Limits(**known[1]) if known is not None else None, _measured()
     best = now if before is None else Limits(*[min(getattr(x, n) for x in (before, now)) for n in FIELDS])
     if best != before:
-        disk.store(key, b"", asdict(best))
+        disk.store(key, b"", asdict(best), kind="limits")
     return best
 
 

@@ -1,4 +1,4 @@
-"""Shows what becomes of a function: how it is traced, reduced, fused, planned and compiled. Nothing is run.
+"""Shows what becomes of a function: how it is traced, reduced, fused, planned and compiled. The function is not run.
 
   hologram explain script.py:function --shapes "f32[32,128], f32[128]"
   hologram explain package.module:function --shapes "{w: f32[128,10]}, f32[32,128], axis=1" --stage kernels
