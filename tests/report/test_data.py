@@ -12,6 +12,7 @@ import pytest
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.errors import ArgumentError
+from hologram.report.data.overview import amount
 from tests.support.pages.report_programs import block_gradient, loops_explained
 
 PROGRAMS = {
@@ -125,6 +126,12 @@ def test_buffers_in_one_place_are_counted_once() -> None:
     memory = data["parts"][0]["memory"]
     assert any("heir" in b for b in memory["buffers"])
     assert sum(memory["buffers"][i]["bytes"] for i in memory["at_peak"]) <= memory["arena"]
+
+
+def test_the_least_time_of_a_kernel_in_a_loop_is_told_with_all_its_work() -> None:
+    data = hg.explain(lambda x: hg.fori_loop(0, 1000, lambda i, c: hnp.tanh(c) * 2, x))(np.ones(1000, np.float32)).data()
+    (kernel,) = [k for k in data["parts"][0]["kernels"] if k["times"] == 1000]
+    assert f"on {amount(kernel['bytes'] * 1000)}" in data["overview"][1]["answer"]
 
 
 def sums_explained() -> Any:
