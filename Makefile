@@ -70,7 +70,7 @@ wheel: .venv/installed-wheel  ## wheel and sdist in dist/, each tried in a fresh
 	$(BIN)/python tools/try_packages.py dist
 
 clean:  ## removes what the other targets made
-	rm -rf .venv .venv-oldest build dist out *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-oldest build dist out *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache docs/tutorials/.ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/created:

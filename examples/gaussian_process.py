@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -116,6 +117,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, default=Path("out/gaussian_process.png"))
     options = parser.parse_args()
+    if find_spec("matplotlib") is None:
+        parser.exit(1, "this example needs matplotlib: pip install '.[demo]'\n")
 
     data = load(options.seen, options.seed)
     x, y, hidden = data.x[data.seen], data.y[data.seen], ~data.seen

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -125,6 +126,8 @@ def main() -> None:
     parser.add_argument("--tolerance", type=float, default=1e-7, help="the plate is steady when no step changes a cell by more, in degrees")
     parser.add_argument("--output", type=Path, default=Path("out/heat.png"))
     options = parser.parse_args()
+    if find_spec("matplotlib") is None:
+        parser.exit(1, "this example needs matplotlib: pip install '.[demo]'\n")
 
     faces = plate(options.height, options.height * 3 // 2, radius=0.3)
     draw(report(faces, options.tolerance), faces, options.output)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -131,6 +132,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, default=Path("out/hmc.png"))
     options = parser.parse_args()
+    if not all(map(find_spec, ("matplotlib", "sklearn"))):
+        parser.exit(1, "this example needs matplotlib and scikit-learn: pip install '.[demo]'\n")
 
     data, key = load(), random.key(options.seed)
     hg.block_until_ready(chain(key, data.x, data.y, options.draws, options.warm_up))  # compiles

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -137,6 +138,8 @@ def main() -> None:
     parser.add_argument("--years", type=float, default=300.0)
     parser.add_argument("--output", type=Path, default=Path("out/nbody.png"))
     options = parser.parse_args()
+    if find_spec("matplotlib") is None:
+        parser.exit(1, "this example needs matplotlib: pip install '.[demo]'\n")
 
     places, errors = report(options.days, round(options.years * DAYS_A_YEAR / options.days))
     draw(places, errors, options.days, options.output)

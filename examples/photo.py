@@ -10,6 +10,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,8 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("out/photo.png"))
     parser.add_argument("--report", type=Path, default=Path("out/report.html"))
     options = parser.parse_args()
+    if not all(map(find_spec, ("matplotlib", "PIL"))):
+        parser.exit(1, "this example needs matplotlib and Pillow: pip install '.[demo]'\n")
 
     picture = read(options.picture or sample())
     after = report(picture)

@@ -87,4 +87,4 @@ def test_the_tour_of_the_readme_runs_as_it_stands(capsys: pytest.CaptureFixture[
     for block in blocks:
         exec(compile(block, "README.md", "exec"), names)
     said = capsys.readouterr().out
-    assert len(blocks) >= 4 and "kernels; scalar operations" in said and "1.414" in said
+    assert len(blocks) >= 4 and "; scalar operations" in said and "1.414" in said

@@ -37,7 +37,10 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def _days(text: str) -> float:
-    days = float(text)
+    try:
+        days = float(text)
+    except ValueError:
+        days = -1.0
     if not 0 <= days < float("inf"):
         raise argparse.ArgumentTypeError(f"{text} is no number of days")
     return days

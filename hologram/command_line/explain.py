@@ -1,4 +1,4 @@
-"""Shows what becomes of a function: how it is traced, reduced, fused, planned and compiled. Nothing is run.
+"""Shows what becomes of a function: how it is traced, reduced, fused, planned and compiled. The function is not run.
 
   hologram explain script.py:function --shapes "f32[32,128], f32[128]"
   hologram explain package.module:function --shapes "{w: f32[128,10]}, f32[32,128], axis=1" --stage kernels
@@ -22,7 +22,7 @@ from typing import Any
 
 from hologram.command_line.array_types import Arguments, arguments_of
 from hologram.command_line.options import add_json
-from hologram.command_line.result import CommandError, Result, late_method
+from hologram.command_line.result import CommandError, Result, Status, late_method
 from hologram.command_line.scripts import function_at
 
 HELP = "what becomes of a function: traced, reduced, fused, planned, compiled"
@@ -70,8 +70,22 @@ def _explained(options: argparse.Namespace, function: Any, arguments: Arguments)
             signature.bind(*arguments.positional, **arguments.keywords)
         except TypeError as e:
             raise CommandError(f"{options.function} takes {signature}: {e}; --shapes gives the types of its arguments") from None
+    _check_device(options.device)
     jitted = function if isinstance(function, Jitted) else hg.jit(function, **_statics(arguments), **asked)
     return hg.explain(jitted)(*arguments.positional, **arguments.keywords)
+
+
+def _check_device(name: str | None) -> None:
+    """Raises CommandError for a device that is not there; its status says whether a part is missing or the name is wrong."""
+    from hologram.errors import DeviceError
+    from hologram.ir.devices import modules, resolve
+
+    if name is None:
+        return
+    try:
+        resolve(name)
+    except DeviceError as e:
+        raise CommandError(str(e), Status.MISSING if name.partition(":")[0] in modules() else Status.WRONG_USE) from None
 
 
 def _statics(arguments: Arguments) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from hologram.ir.graph import Graph, bodies
 from hologram.ir.node import Node
 from hologram.ir.symbolic import prod
 from hologram.primitives.control import scan, switch
+from hologram.support.wording import counted
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,10 @@ class Reduction:
     rules: Mapping[str, int] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        host = f" and {self.host_calls} calls of the host" if self.host_calls else ""
+        host = f" and {counted(self.host_calls, 'call')} of the host" if self.host_calls else ""
         rules = ", ".join(f"{name} {n}" for name, n in sorted(self.rules.items(), key=lambda r: (-r[1], r[0])))
         return (
-            f"{self.traced} operations traced -> {self.canonical} canonical -> {self.kernels} kernels{host}; "
+            f"{counted(self.traced, 'operation')} traced -> {self.canonical:,} canonical -> {counted(self.kernels, 'kernel')}{host}; "
             f"scalar operations {self.arithmetic_traced:,} -> {self.arithmetic_canonical:,}" + (f"\nrules fired: {rules}" if rules else "")
         )
 

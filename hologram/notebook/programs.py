@@ -8,6 +8,7 @@ from typing import Any
 
 from hologram.ir.graph import Graph, text
 from hologram.notebook.markup import Content, Html, box, details, heading, listing, table
+from hologram.support.wording import counted
 from hologram.trace.call.jit import Jitted
 from hologram.trace.call.stages import Compiled, Explanation, Lowered
 
@@ -96,9 +97,9 @@ def _facts(compiled: Compiled) -> Content:
     compilation = getattr(executable, "compilation", None)
     if compilation is not None and compilation.is_planned:
         memory, cost, reduction = executable.memory_analysis(), executable.cost_analysis(), executable.reduction()
-        host = f", {reduction.host_calls} calls of the host" if reduction.host_calls else ""
+        host = f", {counted(reduction.host_calls, 'call')} of the host" if reduction.host_calls else ""
         rows += [
-            ["kernels", f"{reduction.kernels}{host}, from {reduction.traced} operations"],
+            ["kernels", f"{reduction.kernels}{host}, from {counted(reduction.traced, 'operation')}"],
             ["moves", f"{cost.bytes_moved:,} bytes in and out, {cost.intermediate_bytes:,} through intermediates"],
             ["memory", f"{memory.peak:,} bytes of intermediates, lower bound {memory.lower_bound:,}"],
         ]

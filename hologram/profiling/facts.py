@@ -8,6 +8,7 @@ from typing import Any
 
 from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.kernel.ir import Kernel, Loop
+from hologram.graph.kernel.printer import loop_text
 from hologram.graph.kernel.work import Work, work_of
 from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.lower.host_step import HostStep, work
@@ -134,7 +135,7 @@ def _tile(k: Kernel) -> dict[str, Any]:
     deepest = max(chains, key=lambda chain: (len(chain[-1].accs) if chain else 0, len(chain)))
     return {
         "iterations": k.iterations if isinstance(k.iterations, int) else str(k.iterations),
-        "loops": " > ".join(f"{loop.kind} {loop.extent}" for loop in deepest),
+        "loops": " › ".join(loop_text(loop) for loop in deepest),
         "accumulators": len(deepest[-1].accs) if deepest else 0,
         "scratch_bytes": sum(b.size * b.dtype.itemsize for b in k.scratch if isinstance(b.size, int)),
     }

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from hologram.profiling.records import Kernel, Measured
+from hologram.support.wording import counted
 
 _RIGHT = frozenset({"calls", "total", "a call", "share", "GB/s", "GFLOP/s", "roofline", "balance", "wait"})
 _COLUMNS = ("kernel", "calls", "total", "a call", "share", "GB/s", "GFLOP/s", "roofline", "balance", "wait", "lines")
@@ -110,7 +111,8 @@ def _lines(k: Kernel) -> str:
 def _title(m: Measured) -> str:
     inside = sum(p.seconds for p in m.programs)
     calls = [p.calls for p in m.programs if p.calls]
-    return f"profile of {seconds(m.seconds)}: {sum(calls):,} calls of {len(calls)} programs, {seconds(inside)} in them, {m.machine.threads} threads"
+    runs = f"{counted(sum(calls), 'call')} of {counted(len(calls), 'program')}, {seconds(inside)} in them"
+    return f"profile of {seconds(m.seconds)}: {runs}, {counted(m.machine.threads, 'thread')}"
 
 
 def _notes(m: Measured) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from hologram.support.wording import counted
 from hologram_torch.compile.backend import Observer, make_backend
 
 
@@ -54,7 +55,7 @@ class Explanation:
         lines = []
         for i, p in enumerate(self.programs):
             where = f" on {' and '.join(p.devices)}" if p.devices else ""
-            made = f"{p.nodes} nodes in {p.segments} segments{where}, {p.kernels} kernels"
+            made = f"{counted(p.nodes, 'node')} in {counted(p.segments, 'segment')}{where}, {counted(p.kernels, 'kernel')}"
             lines.append(f"program {i} ({p.stage}): {made}; {len(p.fallbacks)} by PyTorch")
             lines += [f"  {f.node} = {f.op}: {f.reason}" for f in p.fallbacks]
         return "\n".join(lines) or "nothing was compiled: Dynamo found no graph, or skips the code, as it does for recurrent layers"

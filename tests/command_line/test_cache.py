@@ -30,6 +30,13 @@ def folder(tmp_path: Path) -> Iterator[Path]:
         yield tmp_path / "cache"
 
 
+@pytest.mark.parametrize("days", ["x", "-1", "nan", "inf"])
+def test_what_is_no_number_of_days(days: str, capsys: Any) -> None:
+    with pytest.raises(SystemExit):
+        main(["cache", "clear", "--older-than", days])
+    assert f"{days} is no number of days" in capsys.readouterr().err
+
+
 def run(capsys: Any, *arguments: str) -> tuple[int, str, dict[str, Any]]:
     """The exit status, the text, the data."""
     first = main(["cache", *arguments])

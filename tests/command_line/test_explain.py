@@ -49,6 +49,14 @@ def test_the_summary(script: str, capsys: Any) -> None:
     assert out.startswith("layer\n\n--- traced ---") and "float32[16, 4]" in out and "model.py:7" in out and "--- memory ---" in out
 
 
+def test_devices_that_are_not_there(script: str, capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hologram.ir.devices._found", lambda kind: ([], "no CuPy"))
+    for device, status in (("cuda", Status.MISSING), ("cuda:1", Status.MISSING), ("gpux", Status.WRONG_USE)):
+        assert main(["explain", f"{script}:total", "--shapes", "f32[8,8]", "--device", device]) == status
+        said = capsys.readouterr().err
+        assert f"device {device!r} is not available" in said and "(at " not in said
+
+
 def test_plain_values_are_a_part_of_the_program(script: str, capsys: Any) -> None:
     for shapes, result in (("f32[16,8], axis=1", "float32[16]"), ("f32[16,8], 0", "float32[8]"), ("f32[16,8], (0, 1)", "float32[]")):
         assert main(["explain", f"{script}:total", "--shapes", shapes, "--stage", "trace"]) == 0

@@ -39,7 +39,7 @@ def profile() -> Profile:
 def test_tables_are_sorted_by_time(profile: Profile) -> None:
     text = profile.table().plain()
     lines = text.splitlines()
-    assert "3 calls of 1 programs" in lines[0] and lines[1].split()[:3] == ["kernel", "calls", "total"]
+    assert "3 calls of 1 program," in lines[0] and lines[1].split()[:3] == ["kernel", "calls", "total"]
     rows = profile.table().rows
     found = [row.kernel.seconds or 0.0 for row in rows if not row.is_part]
     assert found == sorted(found, reverse=True)

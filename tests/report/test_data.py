@@ -12,6 +12,7 @@ import pytest
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.errors import ArgumentError
+from hologram.report.data.overview import amount
 from tests.support.pages.report_programs import block_gradient, loops_explained
 
 PROGRAMS = {
@@ -93,7 +94,10 @@ def test_the_memory_map_is_the_plans(explained: tuple[Any, dict[str, Any]]) -> N
     memory = part["memory"]
     assert max(memory["alive"], default=0) == memory["lower_bound"] <= memory["arena"]
     at_peak = [memory["buffers"][i] for i in memory["at_peak"]]
-    assert sum({b["offset"]: -(-b["bytes"] // 64) * 64 for b in at_peak}.values()) == memory["lower_bound"]
+    assert sum(-(-b["bytes"] // 64) * 64 for b in at_peak) == memory["lower_bound"]
+    for b in memory["buffers"]:
+        heir = memory["buffers"][b["heir"]] if "heir" in b else None
+        assert heir is None or (heir["offset"], heir["bytes"], heir["first"]) == (b["offset"], b["bytes"], b["last"])
     if not explanation.lowered.sizes:
         assert memory["arena"] == explanation.compiled.memory_analysis().peak
     found = explanation.compiled.memory_analysis()
@@ -110,6 +114,24 @@ def test_three_answers_come_first(explained: tuple[Any, dict[str, Any]]) -> None
     _, data = explained
     assert [a["question"].split()[0] for a in data["overview"]] == ["Which", "How", "Where"]
     assert all(a["answer"] and a["headline"] and a["link"].startswith("#") for a in data["overview"])
+
+
+def test_buffers_in_one_place_are_counted_once() -> None:
+    def chain(x: Any) -> Any:
+        for axis in (0, 1, 0, 1):
+            x = hnp.cumsum(hnp.tanh(x), axis=axis)
+        return x
+
+    data = hg.explain(chain)(np.ones((256, 256), np.float32)).data()
+    memory = data["parts"][0]["memory"]
+    assert any("heir" in b for b in memory["buffers"])
+    assert sum(memory["buffers"][i]["bytes"] for i in memory["at_peak"]) <= memory["arena"]
+
+
+def test_the_least_time_of_a_kernel_in_a_loop_is_told_with_all_its_work() -> None:
+    data = hg.explain(lambda x: hg.fori_loop(0, 1000, lambda i, c: hnp.tanh(c) * 2, x))(np.ones(1000, np.float32)).data()
+    (kernel,) = [k for k in data["parts"][0]["kernels"] if k["times"] == 1000]
+    assert f"on {amount(kernel['bytes'] * 1000)}" in data["overview"][1]["answer"]
 
 
 def sums_explained() -> Any:

@@ -40,6 +40,7 @@ def test_data_of_random_programs_fits_together(graph: Graph) -> None:
             computed_before(stage)
     memory = part["memory"]
     assert max(memory["alive"], default=0) == memory["lower_bound"] <= memory["arena"]
+    assert sum(-(-memory["buffers"][i]["bytes"] // 64) * 64 for i in memory["at_peak"]) == memory["lower_bound"]
     assert len([k for k in part["kernels"] if not k.get("once")]) == executable.reduction().kernels
     assert all(k["bytes"] <= sum_of_buffers(k) for k in part["kernels"])
     for s in part["rewrites"]["steps"]:

@@ -123,7 +123,7 @@ def _load() -> target.Code:
     if found is None:
         found = target.compile_ir(text, of, opt="quick")
         if key is not None:
-            disk.store(key, found)
+            disk.store(key, found, kind="runtime")
     symbols = {name: ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0 for name in externals}
     return target.link(found, symbols, [x.symbol for x in (*routines, code.recorder)])  # type: ignore[attr-defined]
 

@@ -59,7 +59,9 @@ def opencl(machine: Machine) -> Finding:
         return warning(f"{', '.join(lost)}, which is not there", "The OpenCL loader skips this driver, or fails.", "Install the driver again.")
     if not _cards(machine) and not list(_icds(machine)) and find_spec("pyopencl") is None:
         return ok("no GPU, no driver and no pyopencl is seen")
-    return _of_backend(machine, "opencl", "Programs run on the CPU.", 'Install the driver of the GPU, and pip install "hologram-compute[opencl]".')
+    driver = "the driver of the GPU" if _cards(machine) or not machine.is_linux else "an OpenCL driver of the processor, such as PoCL"
+    advice = f'Install {driver}, and pip install "hologram-compute[opencl]".'
+    return _of_backend(machine, "opencl", "Programs run on the CPU.", advice)
 
 
 def metal(machine: Machine) -> Finding:

@@ -31,6 +31,11 @@ def _print_block(body: list[Stmt], names: Names, lines: list[str], depth: int) -
             _print_block(s.body, names, lines, depth + 1)
 
 
+def loop_text(loop: Loop) -> str:
+    """A loop in a list of loops: ``parallel p 172``."""
+    return f"{loop.kind} {loop.var} {loop.extent}"
+
+
 def statement_text(s: Stmt, names: Names) -> str:
     """``s`` as one line, a loop without its body; what it computes gets a name."""
     if isinstance(s, Loop):

@@ -74,6 +74,8 @@ class ArenaAllocation:
         return self.arena_bytes
 
     def __str__(self) -> str:
+        if not self.buffers:
+            return "no buffers of intermediates"
         rows = [("buffer", "place", "offset", "bytes", "first", "last")]
         rows += [(str(p.id), _place_name(p), f"{p.offset:,}", f"{p.nbytes:,}", str(p.first), str(p.last)) for p in self.buffers.values()]
         widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]

@@ -9,7 +9,7 @@ from hologram.backends.limits import Limits
 from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.ir import Kernel, Loop, Stmt
-from hologram.graph.kernel.printer import print_kernel
+from hologram.graph.kernel.printer import loop_text, print_kernel
 from hologram.graph.kernel.work import at_sizes, work_of
 from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.lower.lowered import Lowered
@@ -127,7 +127,7 @@ def _loops(kernel: Kernel) -> list[str]:
 def _ways(body: list[Stmt]) -> Iterator[list[str]]:
     for s in body:
         if isinstance(s, Loop):
-            here = f"{s.kind} {s.var} {s.extent}"
+            here = loop_text(s)
             yield [here]
             for rest in _ways(s.body):
                 yield [here, *rest]

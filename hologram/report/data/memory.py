@@ -22,9 +22,10 @@ def memory_data(plan: ExecutionPlan, sizes: Mapping[str, int], lines: Sequence[G
     buffers = []
     for i, (what, *_) in enumerate(plan.temporaries):
         buffers.append(_buffer(allocation.buffers[i], what, plan, lines, references))
-    alive = [_bytes_alive(allocation.buffers.values(), step) for step in range(len(plan.steps))]
+    _name_heirs(buffers)
+    alive = [sum(-(-b["bytes"] // LINE_BYTES) * LINE_BYTES for b in buffers if _holds(b, step)) for step in range(len(plan.steps))]
     peak_step = max(range(len(alive)), key=alive.__getitem__, default=0)
-    at_peak = [i for i, b in enumerate(buffers) if b["bytes"] and b["first"] <= peak_step <= b["last"]]
+    at_peak = [i for i, b in enumerate(buffers) if _holds(b, peak_step)]
     return {
         "page_bytes": PAGE_BYTES,
         "pages": POOL_PAGES,
@@ -46,9 +47,19 @@ def _total(nodes: Sequence[Node], sizes: Mapping[str, int]) -> int:
     return sum(at_sizes(symbolic_bytes(n), sizes) for n in nodes)
 
 
-def _bytes_alive(placements: Any, step: int) -> int:
-    """Bytes, in whole cache lines, of all buffers alive in a step. Those that take over an address there are one."""
-    return sum({p.offset: -(-p.nbytes // LINE_BYTES) * LINE_BYTES for p in placements if p.first <= step <= p.last}.values())
+def _name_heirs(buffers: Sequence[dict[str, Any]]) -> None:
+    """Says of each buffer which one takes over its address, in place, in the last step that reads it."""
+    begin = {(b["offset"], b["first"]): i for i, b in enumerate(buffers) if b["bytes"]}
+    for b in buffers:
+        heir = begin.get((b["offset"], b["last"]))
+        if b["bytes"] and b["first"] < b["last"] and heir is not None:
+            b["heir"] = heir
+
+
+def _holds(buffer: Mapping[str, Any], step: int) -> bool:
+    """Whether bytes of the arena are counted as this buffer's in a step: those that an heir takes over there are the heir's."""
+    until = buffer["last"] - ("heir" in buffer)
+    return bool(buffer["bytes"]) and buffer["first"] <= step <= until
 
 
 def _buffer(placed: Placement, what: Node | ControlStep, plan: ExecutionPlan, lines: Sequence[Graph], references: References) -> dict[str, Any]:

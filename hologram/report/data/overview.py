@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hologram.support.wording import counted
+
 MAX_NAMED = 2  # lines that the answer on memory names
 
 
@@ -30,7 +32,7 @@ def _slowest(kernels: Sequence[dict[str, Any]], data: Mapping[str, Any]) -> dict
     top = max(kernels, key=lambda k: seconds_of(k, measured))
     total = sum(seconds_of(k, measured) for k in kernels)
     share = seconds_of(top, measured) / total if total else 0.0
-    text = f"{top['id']} ({top['title']}){_line(top, data)} takes {percent(share)} of the time of {len(kernels)} kernels"
+    text = f"{top['id']} ({top['title']}){_line(top, data)} takes {percent(share)} of the time of {counted(len(kernels), 'kernel')}"
     words = f": {duration(seconds_of(top, measured))} of {duration(total)}, measured." if measured else ", by estimate: this run was not profiled."
     found = _answer(question, f"{top['id']} · {top['title']}", text + words, f"#kernel-{top['id']}")
     return found | ({"place": top["places"][0]} if top["places"] else {})
@@ -43,7 +45,8 @@ def _distance(kernels: Sequence[dict[str, Any]], data: Mapping[str, Any]) -> dic
     measured = "profile" in data
     top = max(kernels, key=lambda k: seconds_of(k, measured))
     least = top["least_seconds"] * top["times"]
-    why = f"{quantity(top['flops'])} operations on {amount(top['bytes'])}: bound by {'memory' if top['bound'] == 'memory' else 'arithmetic'}"
+    flops, nbytes = top["flops"] * top["times"], top["bytes"] * top["times"]
+    why = f"{quantity(flops)} operations on {amount(nbytes)}: bound by {'memory' if top['bound'] == 'memory' else 'arithmetic'}"
     if not measured:
         text = f"This machine needs at least {duration(least)} for {top['id']} ({why}). How much longer it takes is known when a profile is given."
         return _answer(question, f"at least {duration(least)}", text, "#roofline")

@@ -152,7 +152,7 @@ function kernelCard(k) {
     ...speeds,
     ["operations", k.flops ? k.flops.toLocaleString("en") : ""],
     ["read and written", bytes(k.bytes)],
-    [part.code ? "runs in one call" : "calls", k.times > 1 ? String(k.times) : ""],
+    [part.code ? "runs in one call" : "calls", k.times > 1 ? k.times.toLocaleString("en") : ""],
     ["balance of threads", balance(k)],
   ];
   if (!part.code) return profiledCard(k, values);
@@ -206,7 +206,7 @@ function kernelCard(k) {
       { class: "panes" },
       pane("Your lines", element("pre", { html: sourceHtml(k.places), tabindex: 0 })),
       pane("Loop nest", element("pre", { html: paintedLines(k.text, IR), tabindex: 0 })),
-      pane(part.code.language || "Code", code),
+      pane(capitalized(part.code.language || "code"), code),
     ),
     element("div", { class: "scroll", style: "margin-top:14px" }, buffers),
   );

@@ -1,7 +1,9 @@
 // The memory map: steps along one axis, addresses along the other.
 
 const memoryView = { step: 0, chosen: null };
-const aliveAt = (step) => part.memory.buffers.map((b, i) => [b, i]).filter(([b]) => b.bytes && b.first <= step && step <= b.last);
+// The last step in which memory is a buffer's own: where an heir takes it over in place, that step is the heir's.
+const ownUntil = (b) => (b.heir === undefined ? b.last : b.last - 1);
+const aliveAt = (step) => part.memory.buffers.map((b, i) => [b, i]).filter(([b]) => b.bytes && b.first <= step && step <= ownUntil(b));
 const bufferName = (i) => `${part.memory.buffers[i].is} ${part.memory.buffers[i].type}`;
 
 function stepName(i) {
@@ -22,9 +24,33 @@ function bufferTip(i) {
     ["place", place],
     ["written in", `step ${b.first}: ${stepName(b.first)}`],
     ["last read in", `step ${b.last}: ${stepName(b.last)}`],
+    ["taken over by", b.heir === undefined ? "" : `${bufferName(b.heir)}, in place`],
     ["line", placeName(b.place)],
     ["", placeText(b.place)],
   ])}`;
+}
+
+// Colours of buffers: of those whose boxes overlap in time or touch, the nearest addresses count most.
+function bufferHues() {
+  const buffers = part.memory.buffers,
+    hues = [];
+  buffers.forEach((b, i) => {
+    const used = new Array(HUES).fill(0);
+    for (let j = 0; j < i; j++) {
+      const c = buffers[j];
+      if (!c.bytes || c.first > b.last + 1 || c.last + 1 < b.first) continue;
+      const apart = Math.max(0, b.offset - c.offset - c.bytes, c.offset - b.offset - b.bytes);
+      used[hues[j]] += 1 / (1 + apart / part.memory.page_bytes);
+    }
+    const least = Math.min(...used);
+    hues.push([...used.keys()].map((k) => (hue(i) + k) % HUES).find((k) => used[k] === least));
+  });
+  return hues;
+}
+
+function bufferHue(i) {
+  if (memoryView.of !== part) Object.assign(memoryView, { of: part, hues: bufferHues() });
+  return memoryView.hues[i];
 }
 
 function drawMap() {
@@ -38,7 +64,7 @@ function drawMap() {
   const x = (s) => left + ((width - left - right) * s) / steps,
     y = (a) => 22 + (high * a) / (m.arena || 1);
   const out = [
-    `<svg viewBox="0 0 ${width} ${high + 52}" height="${high + 52}" role="img" aria-label="Memory map: ${m.buffers.length} buffers over ${steps} steps">`,
+    `<svg viewBox="0 0 ${width} ${high + 62}" height="${high + 62}" role="img" aria-label="Memory map: ${m.buffers.length} buffers over ${steps} steps">`,
   ];
   const tick = 2 ** Math.floor(Math.log2(Math.max(4, m.arena) / 4));
   for (let a = 0; a <= m.arena; a += tick)
@@ -66,14 +92,14 @@ function drawMap() {
 
 function mapBuffer(b, i, x, y) {
   const px = x(b.first),
-    w = Math.max(1.5, x(b.last + 1) - px - 1),
+    w = Math.max(1.5, x(ownUntil(b) + 1) - px - 1),
     py = y(b.offset),
     h = Math.max(1, y(b.offset + b.bytes) - py - 0.6);
   const name = h > 13 ? [`${b.type}  ${bytes(b.bytes)}`, b.type, bytes(b.bytes)].find((t) => t.length * 6.5 + 8 < w) : "";
   const label = name
     ? `<text class="tick" x="${at(px + 5)}" y="${at(py + Math.min(h / 2 + 4, 16))}" style="fill:var(--ink)">${escaped(name)}</text>`
     : "";
-  return `<g><rect class="buffer" data-buffer="${i}" x="${at(px)}" y="${at(py)}" width="${at(w)}" height="${at(h)}" rx="2" fill="var(--h${hue(i)})" stroke="var(--e${hue(i)})"/><g pointer-events="none">${label}</g></g>`;
+  return `<g><rect class="buffer" data-buffer="${i}" x="${at(px)}" y="${at(py)}" width="${at(w)}" height="${at(h)}" rx="2" fill="var(--h${bufferHue(i)})" stroke="var(--e${bufferHue(i)})"/><g pointer-events="none">${label}</g></g>`;
 }
 
 function setStep(step) {
@@ -99,7 +125,7 @@ function setStep(step) {
           {},
           element("i", {
             class: "swatch",
-            style: `display:inline-block;width:11px;height:11px;border-radius:3px;background:var(--h${hue(i)});border:1px solid var(--e${hue(i)})`,
+            style: `display:inline-block;width:11px;height:11px;border-radius:3px;background:var(--h${bufferHue(i)});border:1px solid var(--e${bufferHue(i)})`,
           }),
         ),
         element(

@@ -48,5 +48,6 @@ function guarantee(op) {
   return ACCURACY[known.kind] || (known.ulps ? `within ${known.ulps} ULP of the exact result` : "the bits of the reference");
 }
 
-// Of buffers in the memory map, and of what stands for one: 0 to 7.
-const hue = (i) => (i * 5) % 8;
+// The colours of things that are numbered: 0 to 7.
+const HUES = 8;
+const hue = (i) => (i * 5) % HUES;

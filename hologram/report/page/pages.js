@@ -38,7 +38,7 @@ function pageCell(owner, number) {
       "data-buffer": owner.i,
       "data-page": number,
       "aria-label": `${where}: ${bufferName(owner.i)}`,
-      style: `background-color:var(--h${hue(owner.i)});border-color:var(--e${hue(owner.i)})`,
+      style: `background-color:var(--h${bufferHue(owner.i)});border-color:var(--e${bufferHue(owner.i)})`,
     },
     String(number),
   );

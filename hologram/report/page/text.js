@@ -34,5 +34,6 @@ const rate = (x, unit) =>
   ]);
 const share = (x) => (x >= 0.0995 ? `${(100 * x).toFixed(0)} %` : `${(100 * x).toFixed(1)} %`);
 const count = (n, one, many) => `${n.toLocaleString("en")} ${n === 1 ? one : many || `${one}s`}`;
+const capitalized = (s) => s.charAt(0).toUpperCase() + s.slice(1);
 const cut = (s, n) => (s.length <= n ? s : `${s.slice(0, n - 1)}…`);
 const fileName = (path) => path.replace(/\\/g, "/").split("/").pop();

@@ -20,7 +20,8 @@ def note(key: Any, numbers: Numbers) -> None:
     if settings.cache and text is not None:
         from hologram.backends import object_cache as disk  # LLVM's version is a part of keys
 
-        disk.store(disk.key("structure", text), b"", {"numbers": [n if type(n) is int else [n[0], n[1].hex()] for n in numbers]})
+        meta = {"numbers": [n if type(n) is int else [n[0], n[1].hex()] for n in numbers]}
+        disk.store(disk.key("structure", text), b"", meta, kind="notes")
 
 
 def noted(key: Any, like: Numbers) -> Numbers | None:

@@ -54,10 +54,17 @@ def test_opencl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drivers, "find_spec", lambda name: None)
     assert drivers.opencl(machine(tmp_path)).level is Level.OK  # nothing is there, and nothing is asked
     assert drivers.opencl(machine(tmp_path, GPU, command=finds([], "no pyopencl"))).level is Level.NOTE
+    assert "of the GPU" in drivers.opencl(machine(tmp_path, GPU, command=finds([], "no pyopencl"))).advice
     lost = drivers.opencl(machine(tmp_path, ICD))
     assert lost.level is Level.WARNING and "/usr/lib/libigdrcl.so" in lost.seen
     there = machine(tmp_path, ICD | {"usr/lib/libigdrcl.so": "", "etc/OpenCL/vendors/by_name.icd": "libpocl.so"}, command=finds(["pocl"]))
     assert (drivers.opencl(there).level, drivers.opencl(there).seen) == (Level.OK, "pocl")
+
+
+def test_no_driver_of_a_gpu_is_asked_for_without_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drivers, "find_spec", lambda name: name)
+    found = drivers.opencl(machine(tmp_path, command=finds([], "no platform")))
+    assert found.level is Level.NOTE and "GPU" not in found.advice and "PoCL" in found.advice
 
 
 def test_metal(tmp_path: Path) -> None:
