@@ -76,6 +76,14 @@ def test_random_graphs(graph: Graph, seed: int) -> None:
         _assert_same_bits(graph, arguments(graph, seed, False))
 
 
+def test_terms_that_are_rounded_with_their_sum_do_not_run_alone() -> None:
+    """Machines with an instruction for pairs of bfloat16 round each product with the sum, and take subnormal numbers for zeros."""
+    d = Draft()
+    products = d.build(TABLE["pair_dot"], (d.input(3, 4, dtype="uint32"), d.input(3, 4, dtype="uint32")))
+    assert _program(d.graph(d.build(TABLE["reduce_sum"], (products,), ((1,),)))) is None
+    assert _program(d.graph(products)) is None
+
+
 def test_kernels_serve_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
     monkeypatch.setattr(ready_kernels, "Kernel", lambda s, real=ready_kernels.Kernel: made.append(s) or real(s))
