@@ -93,7 +93,7 @@ def instances(rule: PatternRule, d: DType, every: list[tuple[Any, ...]] = CONSTA
 
 
 def _ends(d: DType) -> list[tuple[Any, Any]]:
-    """The least and the greatest number of an integer type, as two constants; of a float type the greatest ones, the least normal and subnormal ones."""
+    """The least and the greatest number of an integer type, as two constants; of a float type, those of its formats, too."""
     if d.is_float:
         least, tiny, largest = float(ml_dtypes.finfo(d.np).smallest_subnormal), d.format.least_normal, d.format.largest
         return [(least, -least), (tiny, largest), (-largest, tiny), (2.0 ** (math.frexp(largest)[1] - 1), 2)]
