@@ -84,6 +84,18 @@ def test_terms_that_are_rounded_with_their_sum_do_not_run_alone() -> None:
     assert _program(d.graph(products)) is None
 
 
+@pytest.mark.parametrize("shape", [(5, 1), (1, 9, 1), (3, 40, 1, 1), (40, 1), (7,), (1, 7), (6, 2), (1,), (1, 1)])
+@pytest.mark.parametrize("op", ["cumsum", "cumprod", "reduce_sum", "reduce_prod"])
+def test_orders_along_axes_beside_axes_of_one_element(op: str, shape: tuple[int, ...]) -> None:
+    for axis in range(len(shape)):
+        for seed in range(8):
+            d = Draft()
+            x = d.input(*shape)
+            attrs = ((axis,),) if op.startswith("reduce") else (axis, False)
+            array = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+            _assert_same_bits(d.graph(d.build(TABLE[op], (x,), attrs)), [array])
+
+
 def test_kernels_serve_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
     monkeypatch.setattr(ready_kernels, "Kernel", lambda s, real=ready_kernels.Kernel: made.append(s) or real(s))
