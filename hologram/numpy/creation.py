@@ -13,17 +13,17 @@ from hologram.dtypes import DType
 from hologram.errors import ArgumentError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.op import Shape
-from hologram.ir.symbolic import Expr
+from hologram.ir.symbolic import Expr, bounds
 from hologram.numpy.arguments import array, cast_to, element_type, spread, wrap
 from hologram.numpy.elementwise import FUNCTIONS
 from hologram.primitives.complex import parts as complexes
 from hologram.primitives.iota import iota
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
-from hologram.trace.checks import choice, integer, shape_of
+from hologram.trace.checks import choice, extent, integer, shape_of
 from hologram.trace.convert import asarray, from_dlpack, put, tensor
 from hologram.trace.operators import SCALARS, broadcast_node, broadcast_shapes, promoted, working_type
-from hologram.trace.recorder import cast_node, constant, record
+from hologram.trace.recorder import cast_node, constant, plain, record
 from hologram.trace.tensor import Tensor
 
 __all__ = [
@@ -157,7 +157,9 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *,
     if stop is None:
         start, stop = 0, start
     if isinstance(stop, Expr) and start == 0 and step == 1:
-        return put(wrap(count((stop,), 0, dtypes.default_int if dtype is None else element_type(dtype))), device)
+        most = bounds(plain(stop))[1]
+        n = 0 if most is not None and most < 0 else extent(stop, "arange")
+        return put(wrap(count((n,), 0, dtypes.default_int if dtype is None else element_type(dtype))), device)
     values = [x.item() if getattr(x, "size", 0) == 1 else x for x in (start, stop, step)]
     if any(type(x) not in (int, float) for x in values):
         raise located(ArgumentError(f"arange takes numbers, not {', '.join(type(x).__name__ for x in values)}"))

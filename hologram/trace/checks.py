@@ -8,9 +8,9 @@ from typing import Any
 
 from hologram.errors import ArgumentError, ShapeError
 from hologram.ir.op import Shape
-from hologram.ir.symbolic import Expr, Int
+from hologram.ir.symbolic import Expr, Int, bounds
 from hologram.support.user_lines import located
-from hologram.trace.recorder import plain
+from hologram.trace.recorder import assume, plain
 
 __all__ = ["as_function", "choice", "extent", "has_items", "integer", "items", "number", "shape_of"]
 
@@ -36,9 +36,13 @@ def items(values: Any, what: str, role: str = "arrays") -> list[Any]:
 
 
 def extent(n: Any, what: str) -> Int:
-    """One extent of a shape argument. Raises ShapeError where it is negative."""
+    """One extent of a shape argument. Raises ShapeError where it is negative; a symbolic one is assumed not to be."""
     if isinstance(n, Expr):
-        return plain(n)
+        n = plain(n)
+        if (high := bounds(n)[1]) is not None and high < 0:
+            raise located(ShapeError(f"{what}: negative extent {n}"))
+        assume(n)
+        return n
     i = integer(n, what, "an extent")
     if i < 0:
         raise located(ShapeError(f"{what}: negative extent {i}"))

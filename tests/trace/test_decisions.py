@@ -80,6 +80,32 @@ def test_programs_with_symbols_give_the_bits_of_static_ones(name: str) -> None:
     assert all(not e.value.is_static for e in automatic._families._entries.values())
 
 
+NEGATIVE: dict[str, Callable[[Any], Any]] = {
+    "arange": lambda x: hnp.arange(x.shape[0] - x.shape[1]),
+    "zeros": lambda x: hnp.zeros(x.shape[0] - x.shape[1]),
+    "eye": lambda x: hnp.eye(x.shape[0] - 4),
+    "full": lambda x: hnp.full((x.shape[0] - 4, 2), x[0, 0]),
+    "broadcast_to": lambda x: hnp.broadcast_to(x[0, 0], (x.shape[0] - x.shape[1], 2)),
+    "tile": lambda x: hnp.tile(x, (x.shape[0] - 4, 1)),
+    "in a loop": lambda x: hg.fori_loop(0, 2, lambda i, c: c + hnp.ones((x.shape[0] - 4, 1)).sum(), 0.0),
+    "in a branch": lambda x: hg.cond(x.sum() > 0, lambda: hnp.zeros(x.shape[0] - 4).sum(), lambda: hnp.ones(x.shape[0] - 4).sum()),
+    "for each example": lambda x: hg.vmap(lambda r: r[0] * hnp.ones(x.shape[0] - x.shape[1]))(x),
+}
+
+
+@pytest.mark.parametrize("name", NEGATIVE)
+def test_differences_of_extents_may_be_negative(name: str) -> None:
+    """A shape is an error then, in whatever order sizes come; a count is 0."""
+    f = NEGATIVE[name]
+    for shapes in (RECTANGLES, RECTANGLES[::-1]):
+        symbolic, automatic, static = (hg.jit(f, dynamic=d) for d in (True, "auto", False))
+        for shape in shapes:
+            x = _array(shape, "f4")
+            want = _results(static, x)
+            assert _same(_results(symbolic, x), want), shape
+            assert _same(_results(automatic, x), want), shape
+
+
 def test_calls_with_other_answers_get_programs_of_their_own() -> None:
     compiled: list[Any] = []
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from hologram.backends.llvm.text import FunctionText, Reg, vector
 from hologram.dtypes import DType
+from hologram.graph.kernel.ir import Value
 from hologram.ir.instruction import Ins
 
 
@@ -29,10 +30,10 @@ def clamped(ins: Ins) -> Clamped | None:
     if ins.opname != "min" or ins.dtype.kind != "i":
         return None
     low, most = _with_number(ins)
-    if low is None or most is None or most < 0 or low.opname != "max":
+    if not isinstance(low, Ins) or most is None or most < 0 or low.opname != "max":
         return None
     x, least = _with_number(low)
-    return Clamped(_unwrapped(x), most) if x is not None and least == 0 else None
+    return Clamped(_unwrapped(x), most) if isinstance(x, Ins) and least == 0 else None
 
 
 def _unwrapped(x: Ins) -> Ins:
@@ -40,7 +41,8 @@ def _unwrapped(x: Ins) -> Ins:
     if x.opname != "select":
         return x
     test, _, i = x.args
-    return i if isinstance(i, Ins) and test.opname == "lt" and test.args[0] is i and _number(test.args[1]) == 0 else x
+    is_test = isinstance(test, Ins) and test.opname == "lt" and test.args[0] is i and _number(test.args[1]) == 0
+    return i if isinstance(i, Ins) and is_test else x
 
 
 def is_wrapped(ins: Ins) -> bool:
@@ -48,7 +50,7 @@ def is_wrapped(ins: Ins) -> bool:
     return bool(ins.name) and ins.opname == "select" and _unwrapped(ins) is not ins
 
 
-def _with_number(ins: Ins) -> tuple[Ins | None, int | None]:
+def _with_number(ins: Ins) -> tuple[Value | None, int | None]:
     """The operand of a commutative op that is no number, and the other one, which is."""
     x, y = ins.args
     if _number(y) is not None:

@@ -28,10 +28,12 @@ from hologram.ir.op import Op
 from hologram.ir.traversal import topological
 from hologram.primitives.iota import iota
 from hologram.primitives.reductions import LAST, PAGE
+from hologram.primitives.scalar.composite import pair_dot
 from hologram.primitives.scalar.elementwise import fused_mul
 
 _BY_REFERENCE = ("movement", "gather", "elementwise")  # kinds whose references cost about what a kernel does
 _ALONG_AXES = ("reduce", "scan")
+_TERMS = (fused_mul, pair_dot)  # each is rounded with the sum that reads it
 
 STEP_NS = 1000  # of a step, besides its elements
 ELEMENT_NS = 0.5  # of an element, for each unit of its op's cost
@@ -145,14 +147,14 @@ class _Drafts:
             self.constants.append(x)
             self._known.add(x)
             return True
-        if 0 in x.shape:
+        if 0 in x.shape or x.op in _TERMS:
             return False
         if kind in _ALONG_AXES:
             product = _terms(x)
             return self._takes_along(x, x.inputs, None) if product is None else self._takes_sum(x, product)
         if kind == "elementwise" and not x.op.exact:
             return self._add(x, x.inputs, ready_kernels.elementwise(x))
-        return (kind in _BY_REFERENCE or x.op is iota) and x.op is not fused_mul and self._add(x, x.inputs, None)
+        return (kind in _BY_REFERENCE or x.op is iota) and self._add(x, x.inputs, None)
 
     def _takes_sum(self, x: Node, product: Product) -> bool:
         """Adds a reduction of products that are not rounded, which reads their factors. Longer ones have an order of the kernel's."""

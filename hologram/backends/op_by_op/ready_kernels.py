@@ -115,7 +115,8 @@ def along_axes(node: Node, axes: tuple[int, ...], operands: Sequence[Node], term
     shape = node.inputs[0].shape
     before, along, after = shape[: axes[0]], shape[axes[0] : axes[-1] + 1], shape[axes[-1] + 1 :]
     sizes = {"n0": static_prod(before), "n1": static_prod(along)}
-    if (columns := static_prod(after)) != 1:
+    columns = static_prod(after)
+    if columns != 1 or (after and node.op.kind == "scan"):  # a scan down columns has the order of one, also down a single column
         sizes["n2"] = columns
     moved = {"axes": (1,), "axis": 1}
     attrs = tuple([moved.get(name, value) for name, value in zip(node.op.attrs, node.attrs, strict=True)])

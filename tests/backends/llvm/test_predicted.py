@@ -50,6 +50,17 @@ def test_conversions_saturate(a: str, b: str) -> None:
     _check(lambda xs: _each(lambda x: x.astype(b), xs), xs)
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8"])
+def test_results_of_reductions_are_clamped(dtype: str) -> None:
+    """A total, a test of all elements, and what is made of them stand where instructions do otherwise."""
+    x = np.arange(-3, 57).reshape(5, 12).astype(dtype)
+    for reduced in (hnp.sum, hnp.max, hnp.min, hnp.argmax):
+        _check(lambda x, r=reduced: hnp.minimum(r(x, 1), 7), x)
+        _check(lambda x, r=reduced: hnp.minimum(hnp.maximum(r(x, 1), 0), 7), x)
+        _check(lambda x, r=reduced: hnp.minimum(hnp.maximum(x[0][hnp.minimum(r(x, 1), 3)], 0), 5), x)
+    _check(lambda x: hnp.clip(hnp.where(hnp.all(x > 0, 1), x.sum(1), x.max(1)), 0, 9), x)
+
+
 def _read(x: Any, at: Any) -> Any:
     return hg.scan(lambda s, i: (s * 0.5 + x[i], x[i]), 0.0, at)
 

@@ -102,6 +102,29 @@ def test_a_kernel_is_compiled_when_an_op_is_used_often(monkeypatch: pytest.Monke
         assert len(made) == (n > 4)
 
 
+def test_terms_that_are_rounded_with_their_sum_do_not_run_alone() -> None:
+    """Machines with an instruction for pairs of bfloat16 round each product with the sum, and take subnormal numbers for zeros."""
+    d = Draft()
+    products = d.build(TABLE["pair_dot"], (d.input(3, 4, dtype="uint32"), d.input(3, 4, dtype="uint32")))
+    assert _program(d.graph(d.build(TABLE["reduce_sum"], (products,), ((1,),)))) is None
+    assert _program(d.graph(products)) is None
+
+
+@pytest.mark.parametrize("shape", [(5, 1), (1, 9, 1), (3, 40, 1, 1), (40, 1), (7,), (1, 7), (6, 2), (1,), (1, 1)])
+@pytest.mark.parametrize("op", ["cumsum", "cumprod", "reduce_sum", "reduce_prod"])
+@pytest.mark.parametrize("uses", [0, 10**6])
+def test_orders_along_axes_beside_axes_of_one_element(uses: int, op: str, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """By kernels and by references."""
+    monkeypatch.setattr(ready_kernels, "REFERENCE_USES", uses)
+    for axis in range(len(shape)):
+        for seed in range(8):
+            d = Draft()
+            x = d.input(*shape)
+            attrs = ((axis,),) if op.startswith("reduce") else (axis, False)
+            array = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+            _assert_same_bits(d.graph(d.build(TABLE[op], (x,), attrs)), [array])
+
+
 def test_kernels_serve_all_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
     monkeypatch.setattr(ready_kernels, "Kernel", lambda s, real=ready_kernels.Kernel: made.append(s) or real(s))

@@ -6,10 +6,12 @@ A rule in algebra is tried on its own pattern, over all combinations of special 
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -90,8 +92,11 @@ def instances(rule: PatternRule, d: DType, every: list[tuple[Any, ...]] = CONSTA
             yield b, node
 
 
-def _ends(d: DType) -> list[tuple[int, int]]:
-    """The least and the greatest number of an integer type, as two constants."""
+def _ends(d: DType) -> list[tuple[Any, Any]]:
+    """The least and the greatest number of an integer type, as two constants; of a float type, those of its formats, too."""
+    if d.is_float:
+        least, tiny, largest = float(ml_dtypes.finfo(d.np).smallest_subnormal), d.format.least_normal, d.format.largest
+        return [(least, -least), (tiny, largest), (-largest, tiny), (2.0 ** (math.frexp(largest)[1] - 1), 2)]
     if not d.is_integer:
         return []
     ends = int(np.iinfo(d.np).min), int(np.iinfo(d.np).max)

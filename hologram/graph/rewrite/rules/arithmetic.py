@@ -32,12 +32,10 @@ def _value(node: Node) -> float:
 
 
 def _has_exact_reciprocal(c: Node) -> bool:
-    """Whether ``c`` is a power of two whose reciprocal is normal: dividing by it and multiplying by the reciprocal round alike."""
+    """Whether ``c`` is a power of two whose reciprocal is normal and finite: dividing by it and multiplying by the reciprocal round alike."""
     v = _value(c)
-    if not math.isfinite(v) or v == 0 or abs(math.frexp(v)[0]) != 0.5:
-        return False
-    inverse = const_value(c).dtype.type(1 / v)
-    return bool(1 / v == float(inverse)) and abs(float(inverse)) >= _tiny(c)
+    is_power = math.isfinite(v) and v != 0 and abs(math.frexp(v)[0]) == 0.5
+    return is_power and _tiny(c) <= abs(1 / v) <= c.dtype.format.largest
 
 
 def _tiny(c: Node) -> float:
