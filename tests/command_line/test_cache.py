@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import time
@@ -93,3 +94,14 @@ def test_a_cache_that_is_not_there(tmp_path: Path, capsys: Any, monkeypatch: pyt
         assert main(["cache", "list"]) == 1
     monkeypatch.setattr(object_cache, "folder", lambda: None)
     assert main(["cache", "list"]) == 1 and "HOLOGRAM_CACHE_DIR" in capsys.readouterr().err
+
+
+def test_every_entry_that_the_library_stores_has_a_kind() -> None:
+    root = Path(object_cache.__file__).parents[1]
+    calls = [
+        (path, node)
+        for path in root.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("disk.store", "cache.store", "object_cache.store")
+    ]
+    assert len(calls) > 5 and not [(str(p), n.lineno) for p, n in calls if all(k.arg != "kind" for k in n.keywords)]

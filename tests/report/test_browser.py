@@ -241,12 +241,37 @@ def test_texts_can_be_read(pages: dict[str, Path], opened: Opened, dark: bool) -
         assert contrast(*colours) >= 4.5, pair
 
 
+@pytest.mark.parametrize("name", ["measured", "loops"])
+def test_tabs_count_the_operations_that_the_overview_tells(name: str, pages: dict[str, Path], opened: Opened) -> None:
+    page = opened(pages[name])
+    traced, canonical = [b.text.split()[-1] for b in all_of(page, "#graph .tabs button")[:2]]
+    said = one(page, "#overview").text
+    assert re.search(rf"\b{traced} operations? traced → {canonical} operations? canonical", said)
+
+
+def test_boxes_of_memory_that_touch_have_different_colours(pages: dict[str, Path], opened: Opened) -> None:
+    page = opened(pages["measured"])
+    boxes = page.execute_script(
+        "const m = JSON.parse(document.getElementById('data').textContent).parts[0].memory;"
+        "return [...document.querySelectorAll('.map rect.buffer')].map((e) => [e.getAttribute('fill'), m.buffers[+e.dataset.buffer]])"
+    )
+    for i, (colour, a) in enumerate(boxes):
+        for other, b in boxes[:i]:
+            meet = a["first"] <= b["last"] + 1 and b["first"] <= a["last"] + 1
+            touch = a["offset"] <= b["offset"] + b["bytes"] and b["offset"] <= a["offset"] + a["bytes"]
+            assert colour != other or not (meet and touch)
+    inside = page.execute_script(
+        "const s = document.querySelector('.map svg'); const b = s.getBBox(); return [b.y + b.height, +s.getAttribute('height')]"
+    )
+    assert inside[0] <= inside[1]
+
+
 def test_a_program_of_ten_thousand_nodes_opens_at_once_and_stays_fluid(pages: dict[str, Path], opened: Opened) -> None:
     seconds = []
     for _ in range(2):
         page = opened(pages["large"])
         seconds.append(press(page, "return performance.timing.domContentLoadedEventEnd - performance.timing.navigationStart") / 1000)
-    assert sum(int(b.text.split()[-1]) for b in all_of(page, "#graph .tabs button")) > 30_000
+    assert sum(int(b.text.split()[-1].replace(",", "")) for b in all_of(page, "#graph .tabs button")) > 30_000
     assert min(seconds) < MOST_SECONDS and len(all_of(page, "#graph .item")) < 200
     spent = press(
         page,

@@ -186,7 +186,7 @@ function graphToolbar() {
       "button",
       { type: "button", role: "tab", "data-stage": s.name, onclick: () => graphView.show(s.name) },
       s.name,
-      element("small", {}, ` ${s.nodes.filter((n) => !isHidden(n)).length}`),
+      element("small", { title: "operations" }, ` ${operationsOf(s).toLocaleString("en")}`),
     ),
   );
   const button = (text, label, act) => element("button", { type: "button", class: "icon", "aria-label": label, title: label, onclick: act }, text);

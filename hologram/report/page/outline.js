@@ -15,6 +15,14 @@ function outline(stage) {
 
 const isHidden = (n) => n.op === "const";
 
+// As Reduction counts them: those of each body once; neither arguments and constants nor the results of several-valued ops.
+const NO_OPERATIONS = ["leaf", "project"];
+const operationsOf = (graph) =>
+  graph.nodes.reduce(
+    (n, x) => n + (x.bodies ? x.bodies.reduce((m, b) => m + operationsOf(b), 0) : NO_OPERATIONS.includes((data.ops[x.op] || {}).kind) ? 0 : 1),
+    0,
+  );
+
 function nodeItem(stage, i, group) {
   const node = stage.nodes[i];
   const item = { key: `${stage.prefix || ""}${group}:${i}`, id: i, node, group };

@@ -274,7 +274,7 @@ def test_calls_are_counted() -> None:
     compiled = hg.jit(lambda x: double(x + 1) * 2).lower(X).compile()
     found = compiled.reduction()
     assert found.host_calls == 1 and found.kernels == 2
-    assert "2 kernels and 1 calls of the host" in str(found)
+    assert "2 kernels and 1 call of the host" in str(found)
 
 
 def test_factorizations_need_no_python() -> None:
