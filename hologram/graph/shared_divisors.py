@@ -19,6 +19,16 @@ from hologram.ir.node import Builder, Node, const_value
 from hologram.ir.op import TABLE
 
 
+def is_scale(x: Node) -> bool:
+    """Whether a value scales divisors: kernels compute it before the loop along the last axis."""
+    return x.op.name == "unit_scale"
+
+
+def is_part_of_quotient(x: Node) -> bool:
+    """Whether a value is one of the products that, with one division, stand for a quotient."""
+    return x.op.name == "mul" and any(is_scale(i) or (i.op.name == "div" and any(map(is_scale, i.inputs[1].inputs))) for i in x.inputs)
+
+
 def share_divisors(graph: Graph) -> Graph:
     """``graph`` with the quotients of one divisor for many numbers as products; the graph itself where there are none."""
     nodes = graph.nodes()

@@ -12,6 +12,7 @@ from hologram.graph.legalize.paged_scans import unpaged
 from hologram.graph.legalize.short_reductions import unrolled_row_values
 from hologram.graph.library.attention.nodes import attention_operands, rematerialized_by_attention, score_nodes
 from hologram.graph.schedule.index_split import is_large_concatenate
+from hologram.graph.shared_divisors import is_part_of_quotient, is_scale
 from hologram.ir.leaves import FoldedConstant
 from hologram.ir.node import Node
 from hologram.ir.op import MULTI_RESULT
@@ -65,7 +66,7 @@ def _expensive(
         if n.op.kind in _IN_MEMORY:
             cost[n] = mixed[n] = 0
             continue
-        total = own_cost(n) + sum(0 if x in materialized else cost[x] for x in n.inputs)
+        total = _cost_of_quotient_part(n) + sum(0 if x in materialized or is_scale(x) else cost[x] for x in n.inputs)
         cost[n] = min(total, max(EXPANDING_MATERIALIZE_COST, 10 * MATERIALIZE_COST))
         is_moved = n.op.kind == "movement" and n not in as_moved
         threshold = MATERIALIZE_COST if uses[n] < SPREAD or is_moved else 2
@@ -78,6 +79,11 @@ def _expensive(
             materialized.add(n.inputs[0] if widened else n)
             cost[n] = own_cost(n)
     return materialized
+
+
+def _cost_of_quotient_part(n: Node) -> int:
+    """The cost of a node, where a quotient with a shared divisor costs what its one division does."""
+    return 0 if is_part_of_quotient(n) else own_cost(n)
 
 
 def _moved_gathers(nodes: list[Node]) -> dict[Node, Node]:
