@@ -106,7 +106,7 @@ def _measured(threads: int) -> Limits:
         sizes.append(size)
     levels = [(size, min(_byte(loop, size) for loop in ("read", "copy" if size <= CACHED_BYTES else "copy_past_caches"))) for size in sizes]
     run, operations = multiply_adds()
-    return Limits(_fastest(run, 4 * ATTEMPTS) / operations, _falling(levels))
+    return Limits(fastest(run, 4 * ATTEMPTS) / operations, _falling(levels))
 
 
 def _falling(levels: list[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
@@ -117,11 +117,11 @@ def _falling(levels: list[tuple[int, float]]) -> tuple[tuple[int, float], ...]:
 def _byte(loop: str, size: int) -> float:
     """Nanoseconds of a byte of a working set."""
     run, moved = stream(loop, size)
-    return _fastest(run, ATTEMPTS) / moved
+    return fastest(run, ATTEMPTS) / moved
 
 
-def _fastest(run: Callable[[], None], attempts: int) -> float:
-    """Nanoseconds of the fastest of some runs, after one that finds caches empty and threads asleep."""
+def fastest(run: Callable[[], Any], attempts: int) -> float:
+    """Nanoseconds of the fastest of some runs, after one that compiles, and finds caches empty and threads asleep."""
     run()
     best = float("inf")
     for _ in range(attempts):

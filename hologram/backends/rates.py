@@ -6,7 +6,6 @@ of devices.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import asdict, fields
 from functools import cache
@@ -18,7 +17,7 @@ from hologram import dtypes
 from hologram.backends import object_cache as disk
 from hologram.backends.build import build
 from hologram.backends.device.runtime import Device
-from hologram.backends.limits import Limits, limits
+from hologram.backends.limits import Limits, fastest, limits
 from hologram.backends.native import storage
 from hologram.backends.native.processors import usable_processors
 from hologram.graph.placement.min_cut import Rates
@@ -83,28 +82,17 @@ def _measured(device: Device | None) -> Rates:
 
 
 def _once(device: Device | None) -> Rates:
-    small, chain = (_time(_runner(device, g)) for g in (_increment(SMALL), _sums()))
+    small, chain = (fastest(_runner(device, g), REPEATS) for g in (_increment(SMALL), _sums()))
     launch = max(0.0, chain - small) / (CHAIN - 1)
     if device is None:
         most = limits()
         return Rates(0.0, launch, most.operation, most.byte)  # native code is called by native code: next to nothing
-    large, idle, busy = (_time(_runner(device, g)) for g in (_increment(LARGE), _increment(BUSY), _polynomial()))
+    large, idle, busy = (fastest(_runner(device, g), REPEATS) for g in (_increment(LARGE), _increment(BUSY), _polynomial()))
     byte = max(0.0, large - small) / (2 * 4 * LARGE)
     operation = max(0.0, busy - idle) / ((2 * ROUNDS - 1) * BUSY)  # of the same bytes, which caches may hold
-    latency = _time(_carrier(device, SMALL)) / 2
-    transfer_byte = max(0.0, _time(_carrier(device, LARGE)) / 2 - latency) / (4 * LARGE)
+    latency = fastest(_carrier(device, SMALL), REPEATS) / 2
+    transfer_byte = max(0.0, fastest(_carrier(device, LARGE), REPEATS) / 2 - latency) / (4 * LARGE)
     return Rates(max(0.0, small - launch), launch, operation, byte, latency, transfer_byte)
-
-
-def _time(run: Callable[[], Any]) -> float:
-    """Nanoseconds of the fastest of some runs, after one that compiles and allocates."""
-    run()
-    best = float("inf")
-    for _ in range(REPEATS):
-        start = time.perf_counter_ns()
-        run()
-        best = min(best, time.perf_counter_ns() - start)
-    return best
 
 
 def _runner(device: Device | None, graph: Graph) -> Callable[[], Any]:

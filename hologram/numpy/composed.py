@@ -63,9 +63,7 @@ def fmax(x1: Any, x2: Any, /) -> Tensor:
     >>> hnp.fmax([1.0, hnp.nan], [0.5, 2.0])
     Tensor([1., 2.], dtype=float32)
     """
-    isnan = FUNCTIONS["isnan"]
-    a, b = promoted_pair("fmax", x1, x2)
-    return where(isnan(a), b, where(isnan(b), a, FUNCTIONS["maximum"](a, b)))
+    return _of_numbers("fmax", "maximum", x1, x2)
 
 
 def fmin(x1: Any, x2: Any, /) -> Tensor:
@@ -76,9 +74,14 @@ def fmin(x1: Any, x2: Any, /) -> Tensor:
     >>> hnp.fmin([1.0, hnp.nan], [0.5, 2.0])
     Tensor([0.5, 2. ], dtype=float32)
     """
+    return _of_numbers("fmin", "minimum", x1, x2)
+
+
+def _of_numbers(name: str, extreme: str, x1: Any, x2: Any) -> Tensor:
+    """An extreme of two elements, but of a number and NaN the number."""
     isnan = FUNCTIONS["isnan"]
-    a, b = promoted_pair("fmin", x1, x2)
-    return where(isnan(a), b, where(isnan(b), a, FUNCTIONS["minimum"](a, b)))
+    a, b = promoted_pair(name, x1, x2)
+    return where(isnan(a), b, where(isnan(b), a, FUNCTIONS[extreme](a, b)))
 
 
 around = round

@@ -25,7 +25,7 @@ import hologram.numpy as hnp
 from hologram.backends import object_cache as cache
 from hologram.errors import CacheWarning
 from hologram.settings import override
-from tests.support.stored.cache_entries import changed, changes, rewritten
+from tests.support.stored.cache_entries import assert_refused, changes, rewritten
 
 posix = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="owners and modes are those of POSIX")
 CODE = bytes(range(256)) * 40
@@ -453,13 +453,7 @@ def test_metadata_that_does_not_describe_the_code_is_refused(folder: Path, every
     cases = [(path, place, new) for path in sorted(folder.glob("*.hgo")) for place, new in changes(path)]
     assert len(cases) > 200
     for path, place, new in cases if everything else random.Random(0).sample(cases, 20):
-        content = path.read_bytes()
-        rewritten(path, path.stem, lambda d, place=place, new=new: changed(d, place, new))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", CacheWarning)
-            for got, want in zip(run(), expected, strict=True):
-                np.testing.assert_array_equal(got, want, err_msg=f"{place} {new}")
-        path.write_bytes(content)
+        assert_refused(path, place, new, run, expected)
 
 
 @pytest.mark.parametrize("document", [{}, {"call": 1.0}, dict.fromkeys(("call", "launch", "operation", "byte", "transfer", "transfer_byte"), "fast")])

@@ -22,6 +22,7 @@ from hologram.support import debug
 from hologram.support.progress import bars, displays
 from hologram.support.progress.displays import Plain, Rich, Terminal
 from hologram.support.progress.meter import Meter, Progress, clock, spelled_rate
+from tests.support.pages.displays import Recorder
 
 
 @pytest.mark.parametrize(
@@ -157,21 +158,9 @@ def test_who_wants_bars(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not displays.in_terminal() and isinstance(displays.choose(), Plain)
 
 
-class Noted:
-    def __init__(self) -> None:
-        self.drawn: list[Progress] = []
-        self.ended: list[Progress] = []
-
-    def draw(self, shown: Any) -> None:
-        self.drawn += shown
-
-    def end(self, bar: Progress) -> None:
-        self.ended.append(bar)
-
-
 def test_a_thread_draws_and_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     """The whole way: a compiled loop wakes the thread, which draws while the loop runs without the GIL, and ends when there is nothing to draw."""
-    found = Noted()
+    found = Recorder()
     monkeypatch.setattr(displays, "choose", lambda: found)
     monkeypatch.setattr(bars, "LOOP_DELAY", 0.0)
     monkeypatch.setattr(bars, "PERIOD_SECONDS", 0.001)
@@ -195,7 +184,7 @@ def test_a_thread_draws_and_goes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_work_shows_its_phase(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = Noted()
+    found = Recorder()
     monkeypatch.setattr(displays, "choose", lambda: found)
     monkeypatch.setattr(bars.Watch, "wake", lambda self: None)
     monkeypatch.setattr(bars, "WORK_DELAY", 0.0)
@@ -217,7 +206,7 @@ def test_compilations_are_work(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_broken_display_breaks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Broken(Noted):
+    class Broken(Recorder):
         def draw(self, shown: Any) -> None:
             raise OSError("no space")
 
@@ -233,6 +222,7 @@ def test_piped_output_stays_clean() -> None:
     program = """
 import numpy as np, hologram as hg, hologram.numpy as hnp
 from hologram.support.progress import bars
+from tests.support.pages.displays import Recorder
 bars.LOOP_DELAY = bars.WORK_DELAY = 0.0
 print(float(hg.scan(lambda c, _: (hnp.sin(c) + 1, None), np.ones(64, np.float32), None, 300_000, progress="x")[0][0]) > 0)
 """

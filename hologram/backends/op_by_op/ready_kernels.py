@@ -23,7 +23,7 @@ from hologram.support.lru_cache import Recent
 KERNEL_LIMIT = 512
 REFERENCE_USES = 64  # of an op whose reference has a kernel's bits, until it gets a kernel: about as many runs take as long as compiling one
 
-Form = tuple[int | str, ...]  # an operand's axes: letters are symbols
+Form = tuple[int | str, ...]  # an operand's axes: names are symbols
 
 
 class Signature(NamedTuple):
@@ -128,4 +128,4 @@ def static_prod(shape: Sequence[Any]) -> int:
     return math.prod(shape)
 
 
-__all__ = ["Kernel", "Signature", "Use", "along_axes", "clear", "elementwise", "kernel"]
+__all__ = ["Kernel", "Signature", "Use", "along_axes", "clear", "elementwise", "kernel", "kernel_unless_rare", "static_prod"]

@@ -24,12 +24,17 @@ def seconds_of(kernel: Mapping[str, Any], measured: bool) -> float:
     return found
 
 
+def _top(kernels: Sequence[dict[str, Any]], data: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    """The kernel that takes the most time, and whether that is measured."""
+    measured = "profile" in data
+    return max(kernels, key=lambda k: seconds_of(k, measured)), measured
+
+
 def _slowest(kernels: Sequence[dict[str, Any]], data: Mapping[str, Any]) -> dict[str, Any]:
     question = "Which kernel takes the most time?"
     if not kernels:
         return _answer(question, "No kernels", "The program computes nothing in kernels.", "#kernels")
-    measured = "profile" in data
-    top = max(kernels, key=lambda k: seconds_of(k, measured))
+    top, measured = _top(kernels, data)
     total = sum(seconds_of(k, measured) for k in kernels)
     share = seconds_of(top, measured) / total if total else 0.0
     text = f"{top['id']} ({top['title']}){_line(top, data)} takes {percent(share)} of the time of {counted(len(kernels), 'kernel')}"
@@ -42,8 +47,7 @@ def _distance(kernels: Sequence[dict[str, Any]], data: Mapping[str, Any]) -> dic
     question = "How far is it from the limit?"
     if not kernels:
         return _answer(question, "–", "There is nothing to compare.", "#roofline")
-    measured = "profile" in data
-    top = max(kernels, key=lambda k: seconds_of(k, measured))
+    top, measured = _top(kernels, data)
     least = top["least_seconds"] * top["times"]
     flops, nbytes = top["flops"] * top["times"], top["bytes"] * top["times"]
     why = f"{quantity(flops)} operations on {amount(nbytes)}: bound by {'memory' if top['bound'] == 'memory' else 'arithmetic'}"

@@ -1,1 +1,1 @@
-"""What tests of pages share: programs to report on, and a browser."""
+"""What tests of what users see share: programs to report on, a browser, a display of progress."""

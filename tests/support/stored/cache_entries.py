@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hologram.backends import object_cache as cache
+from hologram.errors import CacheWarning
 
 GONE = object()
 WRONG = (GONE, None, -1, 2**40, 1.5, "x", [], {}, [[]])
@@ -59,3 +63,14 @@ def changed(value: Any, place: Place, new: Any) -> Any:
     items[place[0]] = changed(items[place[0]], place[1:], new)
     items = {k: x for k, x in items.items() if x is not GONE}
     return items if isinstance(value, dict) else list(items.values())
+
+
+def assert_refused(path: Path, place: Place, new: Any, run: Callable[[], Sequence[np.ndarray]], expected: Sequence[np.ndarray]) -> None:
+    """Asserts that ``run()`` gives what is expected with another value at a place of an entry, which is put back."""
+    content = path.read_bytes()
+    rewritten(path, path.stem, lambda d: changed(d, place, new))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CacheWarning)
+        for got, want in zip(run(), expected, strict=True):
+            np.testing.assert_array_equal(got, want, err_msg=f"{place} {new}")
+    path.write_bytes(content)
