@@ -166,7 +166,7 @@ class Executable(BaseExecutable):
         key = tuple([values[name] for name in self.sizes.symbols])
         found = self._known.get(key)
         if found is None:
-            found = self._at(self.sizes, values)
+            found = self._at(self.sizes, key, values)
             _remember(self._known, key, found)
         return found
 
@@ -174,14 +174,13 @@ class Executable(BaseExecutable):
         """Whether a call with inputs of these shapes is expected to take so long that others should have the GIL."""
         return self.long and (self.sizes is None or is_long(self.sizes.cost_at(bind_symbols(self.traced.inputs, list(shapes)))))
 
-    def _at(self, sizes: CallSizes, values: Mapping[str, int]) -> tuple[list[Aval], list[int], int]:
-        """What :meth:`at_sizes` gives for values of the symbols."""
+    def _at(self, sizes: CallSizes, of: tuple[int, ...], values: Mapping[str, int]) -> tuple[list[Aval], list[int], int]:
+        """What :meth:`at_sizes` gives for values of the symbols, which are ``of`` in order."""
         self.compilation.verify_sizes(values)
         if self._arena is None:
             self._arena = GrowingArena(sizes)
-        offsets, arena = self._arena.at(values)
-        of = [values[name] for name in sizes.symbols]
-        shapes, _ = sizes.at(*of)
+        shapes, needed = sizes.at(*of)
+        offsets, arena = self._arena.at(of, needed)
         return [aval(d, shape) for d, shape in zip(self._dtypes, shapes, strict=True)], [*of, *offsets], arena
 
     # --- seeing inside -------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from hologram.graph.memory import arena
 from hologram.graph.memory.symbolic_arena import SymbolicLifetime
 from hologram.graph.memory.verify import verify_allocation
 from hologram.ir.op import Shape
-from hologram.ir.symbolic import Int, evaluator
+from hologram.ir.symbolic import evaluator
 from hologram.settings import settings
 from hologram.support.cached_property import cached_property
 
@@ -38,10 +38,6 @@ class CallSizes:
         """How many integers code takes: the symbols, and the place of each intermediate."""
         return len(self.symbols) + len(self.lifetimes)
 
-    def temporary_bytes(self) -> list[Int]:
-        """The bytes of each intermediate."""
-        return [b.nbytes for b in self.lifetimes]
-
     def at(self, *values: int) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
         """The shapes, and the bytes of intermediates, for values of the symbols in order."""
         found: tuple[Any, Any] = self._evaluated(*values)
@@ -49,7 +45,7 @@ class CallSizes:
 
     @cached_property
     def _evaluated(self) -> Callable[..., Any]:
-        return evaluator((tuple(map(tuple, self.shapes)), tuple(self.temporary_bytes())), self.symbols)
+        return evaluator((tuple(map(tuple, self.shapes)), tuple([b.nbytes for b in self.lifetimes])), self.symbols)
 
     def cost_at(self, values: Mapping[str, int]) -> float:
         """Rough nanoseconds on one thread."""

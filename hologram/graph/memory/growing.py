@@ -7,21 +7,21 @@ and the addresses are kept for the sizes up to there. What is never written cost
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Any, Protocol
 
 from hologram.graph.memory.arena import ArenaAllocation
-from hologram.ir.symbolic import Int, evaluator
 from hologram.support.lru_cache import Recent
 
 MAX_ALLOCATIONS = 16  # that a plan keeps
 
 
 class SizedPlan(Protocol):
-    """The part of an execution plan that is packed: the names of its symbols, the bytes of its intermediates, and their allocation at given sizes."""
+    """The part of an execution plan that is packed: the names of its symbols, and for values of these in order the bytes of its intermediates and
+    their allocation."""
 
     symbols: list[str]
 
-    def temporary_bytes(self) -> list[Int]: ...
+    def at(self, *values: int) -> tuple[Any, tuple[int, ...]]: ...
     def allocate(self, values: Mapping[str, int]) -> ArenaAllocation: ...
 
 
@@ -30,21 +30,21 @@ class GrowingArena:
 
     def __init__(self, plan: SizedPlan) -> None:
         self._plan, self._known = plan, Recent(MAX_ALLOCATIONS)
-        self._bytes = evaluator(tuple(plan.temporary_bytes()), plan.symbols)
 
-    def at(self, values: Mapping[str, int]) -> tuple[list[int], int]:
-        """Offsets of the intermediates and bytes of the arena, for these values of the symbols."""
-        sizes = tuple([values[name] for name in self._plan.symbols])
-        needed, rounded = self._bytes(*sizes), tuple([1 << max(0, n - 1).bit_length() for n in sizes])
+    def at(self, sizes: tuple[int, ...], needed: tuple[int, ...]) -> tuple[list[int], int]:
+        """Offsets of the intermediates and bytes of the arena, for these values of the symbols, at which they have ``needed`` bytes."""
+        if not needed:
+            return [], 0
+        rounded = tuple([1 << (n - 1).bit_length() for n in sizes])
         for key in (rounded, sizes):  # a size that shrinks while a symbol grows may need more than at the powers of two
             room, offsets, arena = self._known.get(key) or self._packed(key)
-            if all(map(int.__le__, needed, room)):
+            if needed == room or all(map(int.__le__, needed, room)):
                 break
         return offsets, arena
 
     def _packed(self, sizes: tuple[int, ...]) -> tuple[tuple[int, ...], list[int], int]:
         found = self._plan.allocate(dict(zip(self._plan.symbols, sizes, strict=True)))
         buffers = [found.buffers[i] for i in range(len(found.buffers))]
-        made = self._bytes(*sizes), [b.offset for b in buffers], found.arena_bytes
+        made = self._plan.at(*sizes)[1], [b.offset for b in buffers], found.arena_bytes
         self._known.put(sizes, made)
         return made

@@ -25,8 +25,8 @@ class Plan:
     def __init__(self, nbytes: list[Int]) -> None:
         self.nbytes, self.packed = nbytes, 0
 
-    def temporary_bytes(self) -> list[Int]:
-        return self.nbytes
+    def at(self, *values: int) -> tuple[None, tuple[int, ...]]:
+        return None, tuple([substitute(b, dict(zip(self.symbols, values, strict=True))) for b in self.nbytes])  # type: ignore[misc]
 
     def allocate(self, values: Mapping[str, int]) -> ArenaAllocation:
         self.packed += 1
@@ -35,9 +35,10 @@ class Plan:
 
 @given(st.lists(st.tuples(st.integers(2, 300), st.integers(2, 300)), min_size=1, max_size=20))
 def test_buffers_fit_and_do_not_overlap(sizes: list[tuple[int, int]]) -> None:
-    arena = GrowingArena(Plan(BYTES))
+    plan = Plan(BYTES)
+    arena = GrowingArena(plan)
     for n, m in sizes:
-        offsets, nbytes = arena.at({"n": n, "m": m})
+        offsets, nbytes = arena.at((m, n), plan.at(m, n)[1])
         needed = [substitute(b, {"n": n, "m": m}) for b in BYTES]
         spans = [(at, at + size, lives) for at, size, lives in zip(offsets, needed, LIVES, strict=True)]
         assert all(end <= nbytes for _, end, _ in spans)
@@ -50,5 +51,5 @@ def test_a_size_that_grows_is_packed_at_powers_of_two() -> None:
     plan = Plan(GROWING)
     arena = GrowingArena(plan)
     for n in range(2, 300):
-        arena.at({"n": n, "m": 64})
+        arena.at((64, n), plan.at(64, n)[1])
     assert plan.packed == 9  # from 2 to 512
