@@ -70,14 +70,20 @@ def slice_extent(start: Int, stop: Int, step: int) -> Int:
 
 def _infer_slice(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[Shape, DType]:
     (x,), (start, stop, step) = inputs, attrs
-    _require_rank("slice", x.shape, start=start, stop=stop, step=step)
+    if not len(x.shape) == len(start) == len(stop) == len(step):
+        _require_rank("slice", x.shape, start=start, stop=stop, step=step)
+    extents: list[Int] = []
     for n, a, b, s in zip(x.shape, start, stop, step, strict=True):
+        if s == 1 and type(n) is type(a) is type(b) is int and 0 <= a <= b <= n:  # mostly
+            extents.append(b - a)
+            continue
         if s == 0:
             raise ShapeError("slice: step 0")
         low, high, lowest, highest = (a, b, 0, n) if s > 0 else (b, a, -1, n - 1)
         if _certainly_above(lowest, low) or _certainly_above(low, high) or _certainly_above(high, highest):
             raise ShapeError(f"slice: {a}:{b}:{s} leaves the axis of extent {n} in shape {list(x.shape)}")
-    return tuple(slice_extent(*t) for t in zip(start, stop, step, strict=True)), x.dtype
+        extents.append(slice_extent(a, b, s))
+    return tuple(extents), x.dtype
 
 
 def python_slice(start: int, stop: int, step: int) -> slice:
@@ -115,13 +121,14 @@ def _infer_concatenate(inputs: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple
     if not 0 <= axis < len(first.shape):
         raise ShapeError(f"concatenate: axis {axis} of shape {list(first.shape)}")
     total: Int = 0
+    before, behind = first.shape[:axis], first.shape[axis + 1 :]
     for x in inputs:
         if x.dtype is not first.dtype:
             raise DTypeError(f"concatenate: element types {first.dtype} and {x.dtype} differ")
-        if len(x.shape) != len(first.shape) or any(i != axis and n != m for i, (n, m) in enumerate(zip(x.shape, first.shape, strict=True))):
+        if len(x.shape) != len(first.shape) or x.shape[:axis] != before or x.shape[axis + 1 :] != behind:
             raise ShapeError(f"concatenate: shapes {list(first.shape)} and {list(x.shape)} differ beside axis {axis}")
         total = total + x.shape[axis]
-    return (*first.shape[:axis], total, *first.shape[axis + 1 :]), first.dtype
+    return (*before, total, *behind), first.dtype
 
 
 reshape = register(
