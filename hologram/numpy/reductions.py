@@ -23,6 +23,7 @@ from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace.checks import number
 from hologram.trace.convert import tensor
+from hologram.trace.lean_reductions import lean_reduction
 from hologram.trace.operators import broadcast_shapes, extent_node, with_tensors
 from hologram.trace.recorder import cast_node, constant, record
 from hologram.trace.tensor import Tensor
@@ -78,6 +79,7 @@ def _folded(op: Op, combine: str, node: Node, axis: Any, keepdims: bool, initial
     return wrap(cast_to(array(found, what), node.dtype))
 
 
+@lean_reduction(rows.reduce_sum)
 def sum(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
     """Sum over ``axis``: an integer, a tuple of them, or None for all.
 
@@ -94,6 +96,7 @@ def sum(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, 
     return _folded(rows.reduce_sum, "add", node, axis, keepdims, initial, "sum")
 
 
+@lean_reduction(rows.reduce_prod)
 def prod(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
     """Product over ``axis``: an integer, a tuple of them, or None for all.
 
@@ -112,6 +115,7 @@ def _extreme(op: Op, combine: str, x: Any, axis: Any, keepdims: bool, initial: A
     return _folded(op, combine, _included(array(x, what), mask, initial, what), axis, keepdims, initial, what)
 
 
+@lean_reduction(rows.reduce_max)
 def max(x: Any, /, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
     """Maximum over ``axis``: an integer, a tuple of them, or None for all. NaN where an element is NaN.
 
@@ -126,6 +130,7 @@ def max(x: Any, /, axis: Any = None, keepdims: bool = False, *, initial: Any = N
     return _extreme(rows.reduce_max, "maximum", x, axis, keepdims, initial, where, "max")
 
 
+@lean_reduction(rows.reduce_min)
 def min(x: Any, /, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
     """Minimum over ``axis``: an integer, a tuple of them, or None for all. NaN where an element is NaN.
 
@@ -150,6 +155,7 @@ def ptp(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
     return max(x, axis, keepdims) - min(x, axis, keepdims)
 
 
+@lean_reduction(rows.reduce_any)
 def any(x: Any, /, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Tensor:
     """Whether any element over ``axis`` is not zero; bool. False over no elements.
 
@@ -161,6 +167,7 @@ def any(x: Any, /, axis: Any = None, keepdims: bool = False, *, where: Any = Non
     return wrap(_reduce(rows.reduce_any, _included(cast_node(array(x, "any"), dtypes.bool_), where, False, "any"), axis, keepdims, "any"))
 
 
+@lean_reduction(rows.reduce_all)
 def all(x: Any, /, axis: Any = None, keepdims: bool = False, *, where: Any = None) -> Tensor:
     """Whether no element over ``axis`` is zero; bool. True over no elements.
 
@@ -210,6 +217,7 @@ def _arg(op: Op, x: Any, axis: int | None, keepdims: bool) -> Tensor:
     return wrap(_kept(result, node, tuple(range(len(node.shape))) if axis is None else (a,)) if keepdims else result)
 
 
+@lean_reduction(rows.argmax)
 def argmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """Index of the largest element along ``axis``, the first of equals; int64. In ``x`` flattened for None.
 
@@ -221,6 +229,7 @@ def argmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor
     return _arg(rows.argmax, x, axis, keepdims)
 
 
+@lean_reduction(rows.argmin)
 def argmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """Index of the smallest element along ``axis``, the first of equals; int64. In ``x`` flattened for None.
 

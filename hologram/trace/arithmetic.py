@@ -15,7 +15,18 @@ from hologram.ir.op import Op
 from hologram.primitives import TABLE
 from hologram.primitives.scalar import composite
 from hologram.support.user_lines import located
-from hologram.trace.operators import broadcast_node, common_type, elementwise, node_as, operand, promoted, stretched, with_tensors, wrap
+from hologram.trace.operators import (
+    binary_operator,
+    broadcast_node,
+    common_type,
+    elementwise,
+    node_as,
+    operand,
+    promoted,
+    stretched,
+    with_tensors,
+    wrap,
+)
 from hologram.trace.recorder import constant, current, fits, record
 
 _PRODUCTS = 16  # static exponents up to this size are products; beyond, the error of repeated products exceeds that of pow
@@ -41,6 +52,17 @@ def power(x: Any, y: Any) -> Any:
     if dtype.kind == "b":
         raise located(DTypeError("pow does not take bool"))
     return elementwise(composite.ipow if dtype.is_integer else TABLE["pow"], x, y)
+
+
+_lean_power = binary_operator(TABLE["pow"], general=power)
+
+
+def raised(x: Any, y: Any) -> Any:
+    """The operator ``x ** y`` of a Tensor: numbers that become products go through :func:`power` each time."""
+    kind = type(y)
+    if (kind is int or kind is float) and -_PRODUCTS <= y <= _PRODUCTS:
+        return power(x, y)
+    return _lean_power(x, y)
 
 
 def _whole(y: Any) -> int | None:

@@ -396,7 +396,7 @@ class Tensor:
     __invert__ = unary_operator(ew.not_)
 
     def __pow__(self, other: Any) -> Any:
-        return arithmetic.power(self, other) if operators.is_operand(other) else NotImplemented
+        return arithmetic.raised(self, other)
 
     def __rpow__(self, other: Any) -> Any:
         return arithmetic.power(other, self) if operators.is_operand(other) else NotImplemented
