@@ -51,6 +51,8 @@ def extent(n: Any, what: str) -> Int:
 
 def shape_of(shape: Any, what: str) -> Shape:
     """A shape argument: an integer or a sequence of them."""
+    if type(shape) is int and shape >= 0:
+        return (shape,)
     if has_items(shape):
         return tuple(extent(n, what) for n in shape)
     return (extent(shape, what),)

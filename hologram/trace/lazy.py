@@ -39,8 +39,8 @@ from hologram.trace.lazy_programs import numbers
 from hologram.trace.lazy_programs.cache import PROGRAM_LIMIT, keep
 from hologram.trace.lazy_programs.cache import programs as _programs
 from hologram.trace.lazy_programs.immediate import Immediate, immediate
-from hologram.trace.lazy_programs.numbers import Found, Generalised, Structure
-from hologram.trace.lazy_programs.structure import MAX_SCALARS, scalar_operand
+from hologram.trace.lazy_programs.numbers import Found, Generalised, Structure, structure_of
+from hologram.trace.lazy_programs.structure import MAX_SCALARS, form, scalar_operand
 from hologram.trace.operators import is_wide, settled
 from hologram.trace.recorder import Pending, levels_under_way, results_of, storage_module
 from hologram.trace.tensor import Tensor
@@ -48,6 +48,8 @@ from hologram.trace.tensor import Tensor
 MAX_COPIED_BYTES = 1 << 20  # of a view not in C order that NumPy copies though a kernel may be faster
 
 _SUMS = frozenset((add, sub, neg, reduce_sum))  # and what they look through
+
+_VALUES = frozenset((type(None), bool, int, float, complex, str, np.ndarray))  # which hold no Tensor
 
 _NO_VALUE = "a value was read that stands for every example of a vmap: keep to hologram.numpy functions inside, such as hnp.where"
 
@@ -63,10 +65,10 @@ def _after_fork() -> None:
 
 
 class _Walk:
-    """The nodes that ``roots`` need, numbered; the key; the storages of the leaves, and the device that they are on; the constants that are
-    arguments, and their storages; and what to keep beside the roots."""
+    """The nodes that ``roots`` need, numbered; the key, which is their structure and its numbers; the storages of the leaves, and the device that
+    they are on; the constants that are arguments, and their storages; and what to keep beside the roots."""
 
-    __slots__ = ("roots", "key", "order", "storages", "scalar_nodes", "scalars", "device")
+    __slots__ = ("roots", "key", "structure", "numbers", "order", "storages", "scalar_nodes", "scalars", "device")
 
     def __init__(self, roots: list[Any]) -> None:
         number: dict[Node, int] = {}
@@ -77,6 +79,7 @@ class _Walk:
                 order.append(root)
         asked = len(order)
         key: list[Any] = [asked, settings.code]
+        numbers: list[Any] = []
         storages: list[Any] = []
         scalar_nodes: list[Any] = []
         scalars: list[Any] = []
@@ -90,7 +93,9 @@ class _Walk:
             if op is leaf:
                 storage = node.attrs[0]
                 storages.append(storage)
-                add(storage.aval)
+                of = storage.aval
+                add(of.kind)
+                numbers += of.shape
                 if type(storage) is DeviceStorage:
                     remote = True
                 continue
@@ -102,7 +107,10 @@ class _Walk:
                     scalars.append(scalar)
                     continue
             if node.attrs and (op.kind != "mark" or op is place):
-                add(node.attrs)
+                rest, own = form(op, node.attrs)
+                add(rest)
+                if own:
+                    numbers += own
                 if op.kind in MULTI_RESULT:  # what it gives is computed together
                     for x in results_of(node):
                         keep[x] = None
@@ -129,7 +137,9 @@ class _Walk:
             add(self.device)
         self.roots, self.order, self.storages = roots, order, storages
         self.scalar_nodes, self.scalars = scalar_nodes, scalars
-        self.key = tuple(key)
+        self.numbers = tuple(numbers)
+        self.structure = structure_of(tuple(key), order)
+        self.key = self.structure, self.numbers
 
     def graph(self) -> Graph:
         """The graph whose inputs are the leaves and the constants that are arguments."""
@@ -166,20 +176,15 @@ def realise(*tensors: Tensor) -> None:
         return
     with _lock:
         walk = _Walk([t._node for t in waiting])
-        executable = _programs.get(walk.key) or _moved_by_numpy(walk)
-        if type(executable) is Immediate and executable.structure.left <= 0:
-            executable = None
-        found = _Program(walk) if executable is None else None
-        if found is not None:
-            executable = found.executable
-        donated = {} if executable is None or levels_under_way() else donations(executable, walk.order, walk.roots, walk.storages)
+        call = _call(walk)
+        donated = {} if call.executable is None or levels_under_way() else donations(call.executable, walk.order, walk.roots, walk.storages)
         if donated:  # while no other thread can meet a node whose old operand is gone
-            made = _settle(walk, _run_in_place(walk, executable, _inputs(walk, found), donated))
+            assert isinstance(call, Found)
+            made = _settle(walk, _run_in_place(walk, call, donated))
     if not donated:
-        if executable is None:
-            assert found is not None
-            executable = found.compiled()
-        results = run(executable, _inputs(walk, found), None, None if found is None else found.sizes)
+        if isinstance(call, _Missing):
+            call = call.compiled()
+        results = run(call.executable, walk.storages + walk.scalars + call.operands, None, call.sizes)
         with _lock:
             made = _settle(walk, results)
     for t in waiting:
@@ -187,7 +192,16 @@ def realise(*tensors: Tensor) -> None:
             t._storage = made[t._node]
 
 
-def _run_in_place(walk: _Walk, executable: Any, inputs: list[Any], donated: dict[int, int]) -> list[Any]:
+def _call(walk: _Walk) -> Found | _Missing:
+    """The program of ``walk``, and what it takes beside leaves and floats; or what is to be compiled."""
+    executable = _programs.get(walk.key) or (_moved_by_numpy(walk) if walk.structure.moves else None)
+    if executable is not None and (type(executable) is not Immediate or executable.structure.left > 0):
+        return Found(executable, [], None, None)
+    found = numbers.look_up(walk)
+    return found if isinstance(found, Found) else _Missing(walk, found)
+
+
+def _run_in_place(walk: _Walk, call: Found, donated: dict[int, int]) -> list[Any]:
     """The results of a program that changes arguments in place. An interrupt may come when they have changed and the results are not yet noted: so
     nothing reads them from here on, rather than changes them twice."""
     storages = [walk.storages[d] for d in donated.values()]
@@ -197,7 +211,7 @@ def _run_in_place(walk: _Walk, executable: Any, inputs: list[Any], donated: dict
             changing.append((node, attrs))
             node.attrs = LOST_ATTRS
     try:
-        return run(executable, inputs, donated)
+        return run(call.executable, walk.storages + walk.scalars + call.operands, donated)
     except OutOfMemory:  # before anything has changed
         for node, attrs in changing:
             node.attrs = attrs
@@ -205,8 +219,8 @@ def _run_in_place(walk: _Walk, executable: Any, inputs: list[Any], donated: dict
 
 
 def _moved_by_numpy(walk: _Walk) -> Any:
-    """What runs ``walk`` without being compiled; None where a kernel is needed, or worth it."""
-    if walk.device is not None or not all(map(is_run, walk.order)) or not _spent.allows(walk.key, walk.order):
+    """What runs ``walk``, which moves elements, without being compiled; None where a kernel is worth it."""
+    if walk.device is not None or not _spent.allows(walk.key, walk.order):
         return None
     return HostMovement(walk.order, walk.roots)
 
@@ -260,45 +274,28 @@ def _adopt(t: Tensor) -> bool:
     return True
 
 
-class _Program:
-    """The program of an expression whose key by value has none: the ``executable`` that takes numbers as ``operands`` and ``sizes``; or, for want of
-    one, the graphs to compile, taken while no node can settle, when others may go on."""
+class _Missing:
+    """An expression that has no program: the graphs to compile, taken while no node can settle, when others may go on. ``found`` is what
+    :func:`numbers.look_up` says."""
 
-    __slots__ = ("key", "executable", "operands", "sizes", "device", "_general", "_graph", "_structure", "_nodes")
+    __slots__ = ("key", "device", "found", "graph", "nodes")
+    executable = None  # there is none yet
 
-    def __init__(self, walk: _Walk) -> None:
-        self.key, self.device = walk.key, walk.device
-        self.executable: Any = None
-        self.operands: list[Any] = []
-        self.sizes: dict[str, int] | None = None
-        found = numbers.look_up(walk)
-        self._general = found if type(found) is Generalised else None
-        self._structure = found if type(found) is Structure else None
-        self._nodes = len(walk.order)
-        if type(found) is Found:
-            self.executable, self.operands, self.sizes, _ = found
-        else:
-            self._graph = walk.graph()
+    def __init__(self, walk: _Walk, found: Generalised | Structure | None) -> None:
+        self.key, self.device, self.found, self.graph, self.nodes = walk.key, walk.device, found, walk.graph(), len(walk.order)
 
-    def compiled(self) -> Any:
-        """The executable."""
-        found = None if self._general is None else self._general.compiled(self.device)
-        small = None if self._structure is None else immediate(self._graph, self._structure, self._nodes)
-        if found is not None:
-            self.executable, self.operands, self.sizes, _ = found
-        elif small is not None:
-            self.executable = small
-            keep(self.key, small)
-        else:
-            self._graph.name = f"expression{at_line()}"
-            self.executable = compile_once(("lazy", self.key), lambda: self._graph, device=self.device)
-            keep(self.key, self.executable)
-        return self.executable
-
-
-def _inputs(walk: _Walk, found: _Program | None) -> list[Any]:
-    """The storages of a call's arguments: leaves, floats, integers."""
-    return walk.storages + walk.scalars if found is None else walk.storages + walk.scalars + found.operands
+    def compiled(self) -> Found:
+        """The program: one that takes numbers as operands, one that runs op by op, or one by value."""
+        if type(self.found) is Generalised:
+            general = self.found.compiled(self.device)
+            if general is not None:
+                return general
+        made: Any = immediate(self.graph, self.found, self.nodes) if type(self.found) is Structure else None
+        if made is None:
+            self.graph.name = f"expression{at_line()}"
+            made = compile_once(("lazy", self.key), lambda: self.graph, device=self.device)
+        keep(self.key, made)
+        return Found(made, [], None, None)
 
 
 def evaluate(*trees: Any) -> None:
@@ -322,6 +319,8 @@ def block_until_ready(value: Any) -> Any:
     >>> hg.block_until_ready(hnp.ones(2) + 1)
     Tensor([2., 2.], dtype=float32)
     """
+    if type(value) is Tensor and value._storage is None:
+        realise(value)
     if not _is_ready(value):
         evaluate(value)
         for x in (value,) if type(value) is Tensor else tree.leaves(value):
@@ -345,7 +344,7 @@ def _is_ready(value: Any) -> bool:
     if kind is dict:
         value = value.values()
     elif kind is not tuple and kind is not list:
-        return value is None
+        return kind in _VALUES
     for x in value:
         if type(x) is Tensor:
             if x._storage is None or type(x._storage) is DeviceStorage:

@@ -14,7 +14,7 @@ order. Only rules that look at a number may make a difference. Graphs where they
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from hologram.errors import HologramError, is_defect
@@ -26,13 +26,14 @@ from hologram.settings import settings
 from hologram.support import debug
 from hologram.support.lru_cache import Recent
 from hologram.trace.compiling import compile_once
+from hologram.trace.host_movement import is_run
 from hologram.trace.lazy_donation import MIN_DONATED_BYTES
 from hologram.trace.lazy_programs.cache import keep, programs
 from hologram.trace.lazy_programs.explanation import tell, tell_miss
 from hologram.trace.lazy_programs.immediate import BUDGET, compile_ns, is_small
 from hologram.trace.lazy_programs.notes import note, noted
 from hologram.trace.lazy_programs.recording import Recording
-from hologram.trace.lazy_programs.structure import Numbers, clear_memos, split, storage_of
+from hologram.trace.lazy_programs.structure import Numbers, clear_memos, storage_of
 from hologram.trace.lazy_programs.value_rules import depends_on_values
 from hologram.trace.recorder import remember
 
@@ -53,7 +54,7 @@ class Found(NamedTuple):
     executable: Any
     operands: list[Any]
     sizes: dict[str, int] | None
-    token: object  # its key among the programs that are kept
+    token: object  # its key among the programs that are kept; None of one that takes no numbers
 
 
 class Program:
@@ -121,12 +122,14 @@ def _constant(attrs: tuple[str, bytes]) -> Any:
 
 
 class Structure:
-    """What is known of the graphs of one structure."""
+    """What is known of the graphs of one structure, whose key is ``key``."""
 
-    __slots__ = ("programs", "seen", "by_value", "frequent", "left", "_earlier")
+    __slots__ = ("key", "programs", "seen", "by_value", "frequent", "left", "moves", "_earlier")
 
-    def __init__(self, left: float) -> None:
-        self.left = left  # nanoseconds that it may run op by op until it is compiled
+    def __init__(self, key: tuple[Any, ...], order: Sequence[Any]) -> None:
+        self.key = key
+        self.left = BUDGET * compile_ns(order)  # nanoseconds that it may run op by op until it is compiled
+        self.moves = all(map(is_run, order))  # whether NumPy gives its bits
         self._earlier: Numbers | None | type = Structure  # which stands for what was not yet looked for
         self.frequent = 0  # how many sets have got programs by value for their uses
         self.programs: list[Program] = []
@@ -150,10 +153,10 @@ class Structure:
         """Of the sets before, the one that differs least."""
         return min(reversed(self.seen), key=lambda s: sum(map(operator.ne, s, numbers)), default=None)
 
-    def earlier(self, key: Any, numbers: Numbers) -> Numbers | None:
+    def earlier(self, numbers: Numbers) -> Numbers | None:
         """A set that an earlier process noted."""
         if self._earlier is Structure:
-            self._earlier = noted(key, numbers)
+            self._earlier = noted(self.key, numbers)
         return self._earlier  # type: ignore[return-value]
 
 
@@ -177,6 +180,16 @@ class Known:
 
 
 structures = Recent(STRUCTURE_LIMIT)
+
+
+def structure_of(key: tuple[Any, ...], order: Sequence[Any]) -> Structure:
+    """The structure of this key, of graphs of the nodes ``order``: one object while it is kept, so that it is hashed in no time."""
+    found: Structure | None = structures.get(key)
+    if found is None:
+        structures.put(key, found := Structure(key, order))
+    return found
+
+
 _known: dict[Any, Known] = {}
 
 
@@ -187,14 +200,13 @@ class Generalised(NamedTuple):
     program: Program
     graph: Graph
     structure: Structure
-    key: Any
     numbers: Numbers
     noted: Numbers | None  # what the disk cache is to keep
 
     def compiled(self, device: str | None) -> Found | None:
         """The program, compiled; None where the compiler does not take it."""
         try:
-            executable = compile_once(("lazy numbers", self.key, self.numbers), lambda: self.graph, device=device)
+            executable = compile_once(("lazy numbers", self.structure, self.numbers), lambda: self.graph, device=device)
         except Exception as e:  # of whatever kind: the program by value serves, and tells what is wrong with the expression
             if settings.verify and (is_defect(e) or not isinstance(e, HologramError)):
                 raise
@@ -205,7 +217,7 @@ class Generalised(NamedTuple):
             self.structure.seen.append(self.numbers)
             return None
         if self.noted is not None:
-            note(self.key, self.noted)
+            note(self.structure.key, self.noted)
         keep(self.program.token, executable)
         self.structure.programs.insert(0, self.program)
         del self.structure.programs[PROGRAMS_PER_STRUCTURE:]
@@ -224,10 +236,7 @@ def look_up(walk: Any) -> Found | Generalised | Structure | None:
         if known.left <= 0:
             tell(walk, "compiled by value, because these numbers come often")
             return None
-    key, numbers = split(walk.key)
-    structure: Structure | None = structures.get(key)
-    if structure is None:
-        structures.put(key, structure := Structure(BUDGET * compile_ns(walk.order)))
+    structure, numbers = walk.structure, walk.numbers
     found = structure.find(numbers)
     if found is not None:
         if len(_known) >= _KNOWN_LIMIT:
@@ -238,18 +247,20 @@ def look_up(walk: Any) -> Found | Generalised | Structure | None:
         structure.note(numbers)
         tell(walk, "runs op by op, because it is small and has hardly run so far")
         return structure
-    return _to_compile(walk, structure, key, numbers)
+    return _to_compile(walk)
 
 
-def _to_compile(walk: Any, structure: Structure, key: Any, numbers: Numbers) -> Generalised | None:
+def _to_compile(walk: Any) -> Generalised | None:
     """A program with operands for numbers that no program takes; None for one by value."""
+    structure: Structure = walk.structure
+    numbers: Numbers = walk.numbers
     before = structure.nearest(numbers)
-    earlier = None if before is not None or structure.by_value else structure.earlier(key, numbers)
+    earlier = None if before is not None or structure.by_value else structure.earlier(numbers)
     made: Generalised | str = "numbers of this structure stay values"
     if before is not None and not structure.by_value:
-        made = _generalised(walk, structure, key, numbers, before, before)
+        made = _generalised(walk, before, before)
     elif earlier is not None:
-        made = _generalised(walk, structure, key, numbers, earlier, None)
+        made = _generalised(walk, earlier, None)
     tell_miss(walk, numbers, before, made if isinstance(made, str) else None)
     if isinstance(made, Generalised):
         return made
@@ -258,7 +269,7 @@ def _to_compile(walk: Any, structure: Structure, key: Any, numbers: Numbers) -> 
 
 
 def _is_large(walk: Any) -> bool:
-    return any(s.aval.nbytes >= MIN_DONATED_BYTES for s in walk.storages)
+    return any([s.aval.nbytes >= MIN_DONATED_BYTES for s in walk.storages])
 
 
 def clear() -> None:
@@ -269,8 +280,10 @@ def clear() -> None:
     clear_memos()
 
 
-def _generalised(walk: Any, structure: Structure, key: Any, numbers: Numbers, before: Numbers, noted: Numbers | None) -> Generalised | str:
-    """The program in which what differs between two sets of numbers is an operand; why there is none, where there can be none."""
+def _generalised(walk: Any, before: Numbers, noted: Numbers | None) -> Generalised | str:
+    """The program in which what differs from the numbers before is an operand; why there is none, where there can be none."""
+    structure: Structure = walk.structure
+    numbers: Numbers = walk.numbers
     differing = [i for i, (a, b) in enumerate(zip(numbers, before, strict=True)) if a != b]
     constants = [i for i in differing if type(numbers[i]) is tuple]
     sizes = [i for i in differing if type(numbers[i]) is not tuple]
@@ -295,4 +308,4 @@ def _generalised(walk: Any, structure: Structure, key: Any, numbers: Numbers, be
     program = Program(numbers, constants, made)
     if program.sizes(numbers) is None:
         return "an extent is 0 or 1, or a sum of products has a page of terms"
-    return Generalised(walk, program, made.graph, structure, key, numbers, noted)
+    return Generalised(walk, program, made.graph, structure, numbers, noted)

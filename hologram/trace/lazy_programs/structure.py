@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from hologram import dtypes
-from hologram.ir.aval import Aval, aval
+from hologram.ir.aval import aval
 from hologram.ir.leaves import const, leaf
 from hologram.ir.node import Node
 from hologram.ir.op import Op
@@ -17,6 +18,8 @@ from hologram.primitives.markers import place
 from hologram.trace.recorder import remember, storage_module
 
 _KNOWN_TO_RULES = frozenset((0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5))  # and what is not finite
+
+_FORMS_LIMIT = 4096
 
 MAX_SCALARS = 32  # constants that are arguments of one program; further ones it has by value
 
@@ -32,9 +35,19 @@ def scalar_operand(attrs: tuple[Any, ...]) -> Any:
     try:
         return _operands[attrs]
     except KeyError:
-        storage = storage_of(attrs) if _is_operand(attrs) else None
+        storage = _storage_of_common(attrs) if attrs[0] in _COMMON else storage_of(attrs) if _is_operand(attrs) else None
         remember(_operands, attrs, storage)
         return storage
+
+
+_COMMON = {d.name: (struct.Struct(code), aval(d, ())) for d, code in ((dtypes.float32, "=f"), (dtypes.float64, "=d"))}
+
+
+def _storage_of_common(attrs: tuple[Any, ...]) -> Any:
+    """As :func:`scalar_operand`, in a third of the time."""
+    form, of = _COMMON[attrs[0]]
+    (value,) = form.unpack(attrs[1])
+    return storage_module().of_number(of, value) if value - value == 0 and value not in _KNOWN_TO_RULES else None
 
 
 def _is_operand(attrs: tuple[str, bytes]) -> bool:
@@ -53,70 +66,60 @@ def storage_of(attrs: tuple[str, bytes]) -> Any:
 # --- structures ------------------------------------------------------------------------------------------------------
 
 
-class Form(NamedTuple):
-    """Attributes without their numbers; these; and what each is called."""
-
-    rest: Any
-    numbers: Numbers
-    names: tuple[str, ...]
-
+Form = tuple[tuple[Any, ...], Numbers]  # attributes without their numbers, and these
 
 _forms: dict[tuple[Op, tuple[Any, ...]], Form] = {}
+_is_size: dict[Op, tuple[bool, ...]] = {}  # of each attribute, those that an op may lack included
 
 
-def _form(op: Op, attrs: tuple[Any, ...]) -> Form:
-    found = _forms.get((op, attrs))
+def form(op: Op, attrs: tuple[Any, ...]) -> Form:
+    """The form of a node's attributes. Of a constant that is an integer all bits are one number."""
+    key = op, attrs
+    found = _forms.get(key)
     if found is None:
-        found = _make_form(op, attrs)
-        remember(_forms, (op, attrs), found)
+        if len(_forms) >= _FORMS_LIMIT:
+            _forms.clear()
+        found = _forms[key] = _make_form(op, attrs)
     return found
 
 
 def _make_form(op: Op, attrs: tuple[Any, ...]) -> Form:
     if op is const:
-        integer = attrs[0][0] not in "fc" and attrs[0] != "bfloat16"
-        return Form((attrs[0],), (attrs,), ("a constant",)) if integer else Form(attrs, (), ())
+        return ((attrs[0],), (attrs,)) if _is_number(attrs) else (attrs, ())
+    if not op.sizes:
+        return attrs, ()
+    which = _is_size.get(op)
+    if which is None:
+        which = _is_size[op] = tuple([name in op.sizes for name in op.attrs + op.optional])
     rest: list[Any] = []
-    numbers: list[int] = []
-    names: list[str] = []
-    for name, value in op.named(attrs):
-        if name in op.sizes:
-            rest.append(len(value))
+    numbers: tuple[int, ...] = ()
+    for is_size, value in zip(which, attrs, strict=False):
+        if is_size:
             numbers += value
-            names += [f"{op.name}'s {name}"] * len(value)
-        else:
-            rest.append(value)
-    return Form(tuple(rest), tuple(numbers), tuple(names))
+            value = len(value)
+        rest.append(value)
+    return tuple(rest), numbers
 
 
-def split(key: tuple[Any, ...]) -> tuple[tuple[Any, ...], Numbers]:
-    """A key's structure, and its numbers in order."""
-    rest: list[Any] = list(key[:2])
-    numbers: list[Any] = []
-    op: Any = None
-    add = rest.append
-    for x in key[2:]:
-        kind = type(x)
-        if kind is Op:
-            op = x
-        elif kind is Aval:
-            numbers += x.shape
-            x = x.kind
-        elif kind is tuple:
-            found = _form(op, x)
-            x = found.rest
-            numbers += found.numbers
-        add(x)
-    return tuple(rest), tuple(numbers)
+def _is_number(attrs: tuple[Any, ...]) -> bool:
+    """Whether a constant is an integer or a bool."""
+    return attrs[0][0] not in "fc" and attrs[0] != "bfloat16"
+
+
+def _names(op: Op, attrs: tuple[Any, ...]) -> tuple[str, ...]:
+    """What the numbers of a node's attributes are called."""
+    if op is const:
+        return ("a constant",) if _is_number(attrs) else ()
+    return tuple([f"{op.name}'s {name}" for name, value in op.named(attrs) if name in op.sizes for _ in value])
 
 
 def places(order: Sequence[Node]) -> Iterator[tuple[Node, tuple[str, ...]]]:
-    """The nodes of a walk that have numbers, and their names, as :func:`split` lists them."""
+    """The nodes of a walk that have numbers, and their names, in the order of the walk's ``numbers``."""
     for node in order:
         if node.op is leaf:
             yield node, ("an argument's shape",) * len(node.shape)
         elif node.attrs and (node.op.kind != "mark" or node.op is place) and not (node.op is const and scalar_operand(node.attrs) is not None):
-            yield node, _form(node.op, node.attrs).names
+            yield node, _names(node.op, node.attrs)
 
 
 def clear_memos() -> None:
