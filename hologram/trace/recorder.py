@@ -358,8 +358,10 @@ def storage_module() -> Any:
 
 def _bits(value: Any, dtype: DType) -> tuple[str, bytes]:
     """``const_attrs``, remembered for Python numbers that determine their bits: not zeros, which have signs, nor NaNs."""
-    if type(value) not in (int, float) or not (value < 0 or value > 0):
+    if type(value) not in (int, float):
         return const_attrs(value, dtype)
+    if not (value < 0 or value > 0):
+        return (_packed(value, dtype) if value == 0 else None) or const_attrs(value, dtype)
     key = dtype, value
     found = _known_bits.get(key)
     if found is None:
