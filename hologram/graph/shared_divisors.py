@@ -2,7 +2,8 @@
 
 The rule reads the graph alone, as that of :mod:`hologram.graph.multiply_add` does, so that kernels, loops and backends give the same bits. A quotient
 takes the reciprocal where its dividend differs along the last axis and its divisor does not.
-A dividend that a reduction gave, as in a mean, is divided: computing it took longer.
+A dividend that a reduction gave, as in a mean, is divided: computing it took longer. That of a product of matrices did not, whose factors are read
+many times each.
 
 Narrow floats are divided as float32 and rounded once, as everywhere.
 """
@@ -48,14 +49,25 @@ def _is_shared(node: Node, varies: Variation) -> bool:
         return False
     x, y = node.inputs
     last = node.ndim - 1
-    return last not in varies.of(y) and last in varies.of(x) and not _is_reduced(x)
+    return last not in varies.of(y) and last in varies.of(x) and not _is_reduced(x, varies)
 
 
-def _is_reduced(x: Node) -> bool:
-    """Whether a value is the result of a reduction, moved or cast."""
+def _is_reduced(x: Node, varies: Variation) -> bool:
+    """Whether a value is the result of a reduction, moved or cast, other than a contraction."""
     while x.op.kind == "movement" or x.op.name == "cast":
         x = x.inputs[0]
-    return x.op.kind == "reduce"
+    return x.op.kind == "reduce" and not _is_contraction(x, varies)
+
+
+def _is_contraction(x: Node, varies: Variation) -> bool:
+    """Whether a reduction adds products, of which each factor is the same along an axis along which the other differs."""
+    terms = x.inputs[0]
+    while terms.op.kind == "movement":
+        terms = terms.inputs[0]
+    if terms.op.kind != "elementwise" or len(terms.inputs) != 2:
+        return False
+    first, second = map(varies.of, terms.inputs)
+    return bool(first - second) and bool(second - first)
 
 
 def _by_reciprocal(b: Builder, node: Node, inputs: tuple[Node, ...]) -> Node:

@@ -32,11 +32,24 @@ SHARED: dict[str, Make] = {
     "by what is made of those": lambda d, x: d("div", x, d("exp", d("broadcast", d.input(4, dtype=x.dtype.name), SHAPE, (0,)))),
     "by a row's sum": lambda d, x: d("div", d("exp", x), d("broadcast", d("reduce_sum", d("exp", x), (1,)), SHAPE, (0,))),
 }
+
+
+def _product(d: Draft, x: Node, perm: tuple[int, ...], axis: int) -> Node:
+    """A product of two matrices, of the shape of ``x``: by a sum along ``axis`` of their products, in which axes are permuted."""
+    name = x.dtype.name
+    factors = (d("broadcast", d.input(4, 5, dtype=name), (4, 6, 5), (0, 2)), d("broadcast", d.input(6, 5, dtype=name), (4, 6, 5), (1, 2)))
+    return d("reduce_sum", d("transpose", d("fused_mul", *factors), perm), (axis,))
+
+
+SHARED["a product of matrices"] = lambda d, x: d("div", _product(d, x, (0, 1, 2), 2), d.input(dtype=x.dtype.name))
+SHARED["a product of matrices, moved"] = lambda d, x: d("div", _product(d, x, (0, 2, 1), 1), d.input(dtype=x.dtype.name))
 DIVIDED: dict[str, Make] = {
     "by one for each column": lambda d, x: d("div", x, d("broadcast", d.input(6, dtype=x.dtype.name), SHAPE, (1,))),
     "by an array": lambda d, x: d("div", x, d.input(*SHAPE, dtype=x.dtype.name)),
     "a scalar": lambda d, x: d("div", d("reduce_sum", x, (0, 1)), d.const(3.0, x.dtype.name)),
     "a mean": lambda d, x: d("div", d("reduce_sum", x, (1,)), d.const(3.0, x.dtype.name)),
+    "a mean of squares": lambda d, x: d("div", d("reduce_sum", d("mul", x, x), (0,)), d.const(3.0, x.dtype.name)),
+    "a weighted mean": lambda d, x: d("div", d("reduce_sum", d("mul", x, d("broadcast", d.input(4), SHAPE, (0,))), (0,)), d.const(3.0)),
     "the same for a row": lambda d, x: d("div", d("broadcast", d.input(4, dtype=x.dtype.name), SHAPE, (0,)), d.const(3.0, x.dtype.name)),
 }
 
