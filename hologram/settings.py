@@ -31,6 +31,15 @@ def _switch(value: Any) -> str:
     return found
 
 
+def _looked_for(value: Any) -> str:
+    """``on``, ``nan`` or nothing. Raises ValueError for anything else."""
+    text = str(value).strip().lower()
+    found = "" if text in (*_OFF, "none") else "on" if text in _ON else text
+    if found not in ("on", "nan", ""):
+        raise ValueError(f"nans is on, nan or off, not {value!r}")
+    return found
+
+
 @dataclass(slots=True)
 class Settings:
     """Every switch, one field each; :data:`settings` is the one that counts. An unknown field is an AttributeError.
@@ -56,6 +65,7 @@ class Settings:
     tf32: bool = False  # HOLOGRAM_TF32: products of float32 on CUDA may round factors to TF32, except in precision="exact"
     checked: bool = False  # HOLOGRAM_CHECKED: kernels of the CPU check every index, memory starts as NaNs between guard pages; several times slower
     progress: str = "auto"  # HOLOGRAM_PROGRESS: bars of long loops and compilations: auto, in terminals and notebooks; on, everywhere; off
+    nans: str = ""  # HOLOGRAM_NANS: results are looked at: on, for NaN and Inf; nan, for NaN alone; see hg.debug.nans
     profile: bool = False  # HOLOGRAM_PROFILE: programs for the CPU count the time of each step; set by hg.profile
     code: tuple[Any, ...] = field(init=False, repr=False)  # the fields on which code depends: a part of every key of compiled code
 
@@ -64,10 +74,12 @@ class Settings:
             value = (value,) if isinstance(value, str) else tuple(value)
         if name == "progress":
             value = _switch(value)
+        if name == "nans":
+            value = _looked_for(value)
         object.__setattr__(self, name, value)
         if name in _CHANGE_CODE:
             object.__setattr__(self, "code", tuple([getattr(self, n, None) for n in _CHANGE_CODE]))
-        if name in _CHANGE_CODE or name in ("native", "memory_limit", "progress"):
+        if name in _CHANGE_CODE or name in ("native", "memory_limit", "nans", "progress"):
             for listener in listeners:
                 listener()
 

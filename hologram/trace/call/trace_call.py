@@ -22,7 +22,7 @@ from hologram.trace.tree import Treedef
 
 class Traced:
     """What tracing a call gives: the graph, the structure of the results, and what was assumed of symbolic extents, of which ``decisions`` are
-    those by which calls get one program or another."""
+    those by which calls get one program or another. Behind the results the graph may have the token of its effects."""
 
     __slots__ = ("graph", "out_tree", "assumptions", "decisions", "refused")
 
@@ -41,6 +41,8 @@ def trace_call(name: str, function: Callable[..., Any], call: Call) -> Traced:
             args, options = call.arguments(leaves)
             results, out_tree = tree.flatten(function(*args, **options))
             outputs = [_output(x, name) for x in results]
+            if trace.last_token is not None:  # a result that no caller sees: what was called for its effect stays
+                outputs.append(trace.last_token)
     finally:  # also where an interrupt came before the trace, or a transform in it, ended itself
         thread_state.trace, thread_state.levels, thread_state.stacks = before
     noted("tracing", start)
