@@ -109,9 +109,15 @@ def __getattr__(name: str) -> Any:
     elif name.endswith("_f32"):  # the SDK's ops for float32
         value = getattr(import_module("hologram.sdk.ops"), name)
     else:
-        raise AttributeError(f"module 'hologram' has no attribute {name!r}")
+        raise AttributeError(f"module 'hologram' has no attribute {name!r}{_like(name)}")
     globals()[name] = value
     return value
+
+
+def _like(name: str) -> str:
+    from hologram.support.wording import did_you_mean
+
+    return did_you_mean(name, __all__)
 
 
 def __dir__() -> list[str]:

@@ -165,6 +165,12 @@ _BY_NP: dict[Any, DType] = {d.np: d for d in ALL}
 default_float, default_int, default_complex = float32, int64, complex64
 
 
+def _like(x: Any) -> str:
+    from hologram.support.wording import did_you_mean
+
+    return did_you_mean(x, _BY_NAME) if isinstance(x, str) else ""
+
+
 def of(x: Any) -> DType:
     """The :class:`DType` that ``x`` names: a DType, a NumPy dtype or scalar type, a name, or bool/int/float/complex.
 
@@ -188,7 +194,7 @@ def of(x: Any) -> DType:
     try:
         d = np.dtype(x)
     except TypeError as e:
-        raise TypeError(f"{x!r} does not name an element type; Hologram has {', '.join(_BY_NAME)}") from e
+        raise TypeError(f"{x!r} does not name an element type; Hologram has {', '.join(_BY_NAME)}{_like(x)}") from e
     got = _BY_NP.get(d.newbyteorder("="))
     if got is None:
         raise TypeError(f"element type {d} is not supported; Hologram has {', '.join(_BY_NAME)}")

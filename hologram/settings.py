@@ -67,6 +67,7 @@ class Settings:
     progress: str = "auto"  # HOLOGRAM_PROGRESS: bars of long loops and compilations: auto, in terminals and notebooks; on, everywhere; off
     nans: str = ""  # HOLOGRAM_NANS: results are looked at: on, for NaN and Inf; nan, for NaN alone; see hg.debug.nans
     profile: bool = False  # HOLOGRAM_PROFILE: programs for the CPU count the time of each step; set by hg.profile
+    traceback: str = "short"  # HOLOGRAM_TRACEBACK: of errors that nobody catches: short, without Hologram's own frames; full
     code: tuple[Any, ...] = field(init=False, repr=False)  # the fields on which code depends: a part of every key of compiled code
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -74,6 +75,8 @@ class Settings:
             value = (value,) if isinstance(value, str) else tuple(value)
         if name == "progress":
             value = _switch(value)
+        if name == "traceback" and value not in ("short", "full"):
+            raise ValueError(f"traceback is short or full, not {value!r}")
         if name == "nans":
             value = _looked_for(value)
         object.__setattr__(self, name, value)
@@ -131,6 +134,9 @@ def override(**changes: Any) -> Iterator[Settings]:
     ...     hg.settings.num_threads
     1
     """
+    for k in changes:
+        if k not in _names:
+            raise _no_setting(k)
     before = {k: getattr(settings, k) for k in changes}
     try:
         for k, v in changes.items():
@@ -145,7 +151,13 @@ def __getattr__(name: str) -> Any:
     """The fields of :data:`settings` are attributes of this module too."""
     if name in _names:
         return getattr(settings, name)
-    raise AttributeError(f"there is no setting {name!r}; there are {', '.join(_names)}")
+    raise _no_setting(name)
+
+
+def _no_setting(name: str) -> AttributeError:
+    from hologram.support.wording import did_you_mean
+
+    return AttributeError(f"there is no setting {name!r}; there are {', '.join(_names)}{did_you_mean(name, _names)}")
 
 
 class _Module(types.ModuleType):

@@ -17,7 +17,7 @@ import struct
 import sys
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -34,9 +34,11 @@ from hologram.ir.op import Op, Shape
 from hologram.ir.symbolic import Expr, Int, bounds
 from hologram.primitives.movement import reshape
 from hologram.primitives.scalar.elementwise import cast
-from hologram.support import forks
+from hologram.support import forks, tracebacks
 from hologram.support.user_lines import located, user_place
 from hologram.support.weak import WeakSet
+
+tracebacks.install()  # of what is raised from here on up
 
 _MEMO_LIMIT = 4096
 _EXACT = 1 << 53  # integers below are exact in float64, through which they are packed
@@ -139,7 +141,7 @@ class Trace:
 
     __slots__ = (
         "assumptions", "builder", "captures", "decisions", "first_token", "inputs", "is_body", "last_token", "line",
-        "lines", "name", "parent", "refused", "sizes", "token", "__weakref__",
+        "lines", "name", "parent", "paths", "refused", "sizes", "token", "__weakref__",
     )  # fmt: skip
 
     def __init__(self, name: str = "function", sizes: Mapping[str, int] | None = None) -> None:
@@ -152,6 +154,7 @@ class Trace:
         self.assumptions: list[Expr] = []  # polynomials in symbolic extents that are not negative
         self.refused: str | None = None  # how a value was asked for that a symbolic extent does not have, if one was
         self.parent: Trace | None = None
+        self.paths: Callable[[], list[str]] | None = None  # how the arguments are called, for errors
         self.is_body = False  # of a loop or branch
         self.first_token: Node | None = None  # the argument from which the effects of a body start
         self.last_token: Node | None = None  # what the last effect gave: see hologram.trace.effects
