@@ -13,6 +13,7 @@ import ml_dtypes
 import numpy as np
 
 from hologram.errors import DTypeError
+from hologram.settings import listeners, settings
 from hologram.support.user_lines import located
 
 
@@ -283,6 +284,21 @@ def real_of(d: DType) -> DType:
     float64
     """
     return {complex64: float32, complex128: float64}.get(d, d)
+
+
+def follow_settings() -> None:
+    """Sets the types of what has none, as ``settings.default_float`` and ``settings.default_int`` say."""
+    global default_float, default_int, default_complex
+    found = _BY_NAME[settings.default_float], _BY_NAME[settings.default_int]
+    if found != (default_float, default_int):
+        default_float, default_int = found
+        default_complex = complex128 if default_float is float64 else complex64
+        promote.cache_clear()
+        to_inexact.cache_clear()
+
+
+listeners.append(follow_settings)
+follow_settings()
 
 
 def loses_part(a: DType, b: DType) -> bool:

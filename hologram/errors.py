@@ -133,6 +133,10 @@ class CacheWarning(UserWarning):
     """An entry of the disk cache was refused, and why."""
 
 
+class WideningWarning(UserWarning):
+    """An array became of a wider type because a NumPy scalar, which is not weak as Python's numbers are, met it."""
+
+
 def is_defect(e: Exception) -> bool:
     """Whether an exception tells of a defect of the compiler, not of something that it refuses.
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-_CHANGE_CODE = ("disabled_passes", "target", "tf32", "hold_limit", "checked", "profile")
+_CHANGE_CODE = ("disabled_passes", "target", "tf32", "hold_limit", "checked", "profile", "default_float", "default_int", "weak_numpy_scalars")
 listeners: list[Callable[[], None]] = []  # called when a field has changed that native code follows
 
 
@@ -38,6 +38,17 @@ def _looked_for(value: Any) -> str:
     if found not in ("on", "nan", ""):
         raise ValueError(f"nans is on, nan or off, not {value!r}")
     return found
+
+
+_DEFAULTS = {"default_float": ("float16", "bfloat16", "float32", "float64"), "default_int": ("int32", "int64")}
+
+
+def _type_name(name: str, value: Any) -> str:
+    """The name of an element type, which a type or a NumPy dtype may stand for. Raises ValueError for others than a default may be."""
+    found = value if isinstance(value, str) else getattr(value, "name", None) or getattr(value, "__name__", str(value))
+    if found not in _DEFAULTS[name]:
+        raise ValueError(f"{name} is {' or '.join(_DEFAULTS[name])}, not {value!r}")
+    return str(found)
 
 
 @dataclass(slots=True)
@@ -67,6 +78,9 @@ class Settings:
     progress: str = "auto"  # HOLOGRAM_PROGRESS: bars of long loops and compilations: auto, in terminals and notebooks; on, everywhere; off
     nans: str = ""  # HOLOGRAM_NANS: results are looked at: on, for NaN and Inf; nan, for NaN alone; see hg.debug.nans
     profile: bool = False  # HOLOGRAM_PROFILE: programs for the CPU count the time of each step; set by hg.profile
+    default_float: str = "float32"  # HOLOGRAM_DEFAULT_FLOAT: the element type of floats without one: float16, bfloat16, float32, float64
+    default_int: str = "int64"  # HOLOGRAM_DEFAULT_INT: that of integers without one: int32, int64
+    weak_numpy_scalars: bool = False  # HOLOGRAM_WEAK_NUMPY_SCALARS: a NumPy float takes the type of an array that it meets, as Python's does
     traceback: str = "short"  # HOLOGRAM_TRACEBACK: of errors that nobody catches: short, without Hologram's own frames; full
     code: tuple[Any, ...] = field(init=False, repr=False)  # the fields on which code depends: a part of every key of compiled code
 
@@ -75,6 +89,8 @@ class Settings:
             value = (value,) if isinstance(value, str) else tuple(value)
         if name == "progress":
             value = _switch(value)
+        if name in _DEFAULTS:
+            value = _type_name(name, value)
         if name == "traceback" and value not in ("short", "full"):
             raise ValueError(f"traceback is short or full, not {value!r}")
         if name == "nans":

@@ -217,6 +217,11 @@ def suspended() -> Any:
 _avals: dict[Any, tuple[Shape, DType]] = {}
 
 
+def forget_types() -> None:
+    """Forgets what type rules gave, which depends on settings."""
+    _avals.clear()
+
+
 def record(op: Op, inputs: tuple[Node, ...], attrs: tuple[Any, ...] = ()) -> Node:
     """The node of ``op`` in this thread's recorder. Raises what the op's type rule raises, with the user's line."""
     trace = current()
