@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from hologram.version import __version__
 
 if TYPE_CHECKING:
-    from hologram import dtypes, errors, fft, lax, linalg, nn, numpy, random, settings, special
+    from hologram import debug, dtypes, errors, fft, lax, linalg, nn, numpy, random, settings, special
     from hologram.control import associative_scan, cond, fori_loop, scan, switch, while_loop
     from hologram.control.callbacks import pure_callback
+    from hologram.control.effects import io_callback
     from hologram.control.progress import progress
     from hologram.notebook.images import as_image
     from hologram.profiling.profile import profile
@@ -65,6 +66,7 @@ _WHERE = {
     "from_dlpack": "trace.convert",
     "grad": "transform.api",
     "hessian": "transform.api",
+    "io_callback": "control.effects",
     "jacfwd": "transform.api",
     "jacrev": "transform.api",
     "jit": "trace.call.jit",
@@ -86,14 +88,14 @@ _WHERE = {
     "vmap": "transform.stacking",
     "while_loop": "control.loops",
 }
-_PACKAGES = ("dtypes", "errors", "fft", "lax", "linalg", "nn", "numpy", "random", "settings", "special")
+_PACKAGES = ("debug", "dtypes", "errors", "fft", "lax", "linalg", "nn", "numpy", "random", "settings", "special")
 _MODULES = {name: name for name in _PACKAGES} | {"backend": "sdk.backend", "ops": "sdk.ops", "tree": "trace.tree"}
 
 __all__ = [
-    "Buffer", "Executor", "ShapeDtypeStruct", "Tensor", "__version__", "as_image", "asarray", "associative_scan", "backend",
-    "block_until_ready", "checkpoint", "clear_caches", "cond", "custom_jvp", "custom_vjp", "default_device", "device_put", "devices", "disable_jit",
-    "dtypes", "errors", "eval", "eval_shape", "explain", "export", "fft", "fori_loop", "from_dlpack", "grad", "hessian", "jacfwd", "jacrev", "jit",
-    "jvp", "lax", "linalg", "linearize", "load", "make_graph", "nn", "numpy", "ops", "profile", "progress", "pure_callback", "random", "scan",
+    "Buffer", "Executor", "ShapeDtypeStruct", "Tensor", "__version__", "as_image", "asarray", "associative_scan", "backend", "block_until_ready",
+    "checkpoint", "clear_caches", "cond", "custom_jvp", "custom_vjp", "debug", "default_device", "device_put", "devices", "disable_jit", "dtypes",
+    "errors", "eval", "eval_shape", "explain", "export", "fft", "fori_loop", "from_dlpack", "grad", "hessian", "io_callback", "jacfwd", "jacrev",
+    "jit", "jvp", "lax", "linalg", "linearize", "load", "make_graph", "nn", "numpy", "ops", "profile", "progress", "pure_callback", "random", "scan",
     "set_num_threads", "settings", "special", "stop_gradient", "stream", "switch", "tensor", "tree", "value_and_grad", "vjp", "vmap", "while_loop",
 ]  # fmt: skip
 
@@ -107,9 +109,15 @@ def __getattr__(name: str) -> Any:
     elif name.endswith("_f32"):  # the SDK's ops for float32
         value = getattr(import_module("hologram.sdk.ops"), name)
     else:
-        raise AttributeError(f"module 'hologram' has no attribute {name!r}")
+        raise AttributeError(f"module 'hologram' has no attribute {name!r}{_like(name)}")
     globals()[name] = value
     return value
+
+
+def _like(name: str) -> str:
+    from hologram.support.wording import did_you_mean
+
+    return did_you_mean(name, __all__)
 
 
 def __dir__() -> list[str]:

@@ -13,6 +13,7 @@ import ml_dtypes
 import numpy as np
 
 from hologram.errors import DTypeError
+from hologram.settings import listeners, settings
 from hologram.support.user_lines import located
 
 
@@ -165,6 +166,12 @@ _BY_NP: dict[Any, DType] = {d.np: d for d in ALL}
 default_float, default_int, default_complex = float32, int64, complex64
 
 
+def _like(x: Any) -> str:
+    from hologram.support.wording import did_you_mean
+
+    return did_you_mean(x, _BY_NAME) if isinstance(x, str) else ""
+
+
 def of(x: Any) -> DType:
     """The :class:`DType` that ``x`` names: a DType, a NumPy dtype or scalar type, a name, or bool/int/float/complex.
 
@@ -188,7 +195,7 @@ def of(x: Any) -> DType:
     try:
         d = np.dtype(x)
     except TypeError as e:
-        raise TypeError(f"{x!r} does not name an element type; Hologram has {', '.join(_BY_NAME)}") from e
+        raise TypeError(f"{x!r} does not name an element type; Hologram has {', '.join(_BY_NAME)}{_like(x)}") from e
     got = _BY_NP.get(d.newbyteorder("="))
     if got is None:
         raise TypeError(f"element type {d} is not supported; Hologram has {', '.join(_BY_NAME)}")
@@ -277,6 +284,21 @@ def real_of(d: DType) -> DType:
     float64
     """
     return {complex64: float32, complex128: float64}.get(d, d)
+
+
+def follow_settings() -> None:
+    """Sets the types of what has none, as ``settings.default_float`` and ``settings.default_int`` say."""
+    global default_float, default_int, default_complex
+    found = _BY_NAME[settings.default_float], _BY_NAME[settings.default_int]
+    if found != (default_float, default_int):
+        default_float, default_int = found
+        default_complex = complex128 if default_float is float64 else complex64
+        promote.cache_clear()
+        to_inexact.cache_clear()
+
+
+listeners.append(follow_settings)
+follow_settings()
 
 
 def loses_part(a: DType, b: DType) -> bool:

@@ -76,6 +76,14 @@ class ProgramFileError(HologramError, ValueError):
     """A file of a saved program that is damaged, of another version, or says what no program can."""
 
 
+class CheckError(HologramError, ValueError):
+    """A condition that ``hg.debug.check`` was given did not hold when the program ran."""
+
+
+class NonFiniteError(HologramError, FloatingPointError):
+    """A result has a NaN or an Inf, under ``hg.debug.nans``: names the op that made it, and the user's line."""
+
+
 class OutOfMemory(HologramError, MemoryError):
     """A result or an arena that is too large to allocate."""
 
@@ -123,6 +131,10 @@ class RewriteError(HologramError, RuntimeError):
 
 class CacheWarning(UserWarning):
     """An entry of the disk cache was refused, and why."""
+
+
+class WideningWarning(UserWarning):
+    """An array became of a wider type because a NumPy scalar, which is not weak as Python's numbers are, met it."""
 
 
 def is_defect(e: Exception) -> bool:

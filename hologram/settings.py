@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-_CHANGE_CODE = ("disabled_passes", "target", "tf32", "hold_limit", "checked", "profile")
+_CHANGE_CODE = ("disabled_passes", "target", "tf32", "hold_limit", "checked", "profile", "default_float", "default_int", "weak_numpy_scalars")
 listeners: list[Callable[[], None]] = []  # called when a field has changed that native code follows
 
 
@@ -29,6 +29,26 @@ def _switch(value: Any) -> str:
     if found not in ("on", "off", "auto"):
         raise ValueError(f"progress is on, off or auto, not {value!r}")
     return found
+
+
+def _looked_for(value: Any) -> str:
+    """``on``, ``nan`` or nothing. Raises ValueError for anything else."""
+    text = str(value).strip().lower()
+    found = "" if text in (*_OFF, "none") else "on" if text in _ON else text
+    if found not in ("on", "nan", ""):
+        raise ValueError(f"nans is on, nan or off, not {value!r}")
+    return found
+
+
+_DEFAULTS = {"default_float": ("float16", "bfloat16", "float32", "float64"), "default_int": ("int32", "int64")}
+
+
+def _type_name(name: str, value: Any) -> str:
+    """The name of an element type, which a type or a NumPy dtype may stand for. Raises ValueError for others than a default may be."""
+    found = value if isinstance(value, str) else getattr(value, "name", None) or getattr(value, "__name__", str(value))
+    if found not in _DEFAULTS[name]:
+        raise ValueError(f"{name} is {' or '.join(_DEFAULTS[name])}, not {value!r}")
+    return str(found)
 
 
 @dataclass(slots=True)
@@ -56,7 +76,12 @@ class Settings:
     tf32: bool = False  # HOLOGRAM_TF32: products of float32 on CUDA may round factors to TF32, except in precision="exact"
     checked: bool = False  # HOLOGRAM_CHECKED: kernels of the CPU check every index, memory starts as NaNs between guard pages; several times slower
     progress: str = "auto"  # HOLOGRAM_PROGRESS: bars of long loops and compilations: auto, in terminals and notebooks; on, everywhere; off
+    nans: str = ""  # HOLOGRAM_NANS: results are looked at: on, for NaN and Inf; nan, for NaN alone; see hg.debug.nans
     profile: bool = False  # HOLOGRAM_PROFILE: programs for the CPU count the time of each step; set by hg.profile
+    default_float: str = "float32"  # HOLOGRAM_DEFAULT_FLOAT: the element type of floats without one: float16, bfloat16, float32, float64
+    default_int: str = "int64"  # HOLOGRAM_DEFAULT_INT: that of integers without one: int32, int64
+    weak_numpy_scalars: bool = False  # HOLOGRAM_WEAK_NUMPY_SCALARS: a NumPy float takes the type of an array that it meets, as Python's does
+    traceback: str = "short"  # HOLOGRAM_TRACEBACK: of errors that nobody catches: short, without Hologram's own frames; full
     code: tuple[Any, ...] = field(init=False, repr=False)  # the fields on which code depends: a part of every key of compiled code
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -64,10 +89,16 @@ class Settings:
             value = (value,) if isinstance(value, str) else tuple(value)
         if name == "progress":
             value = _switch(value)
+        if name in _DEFAULTS:
+            value = _type_name(name, value)
+        if name == "traceback" and value not in ("short", "full"):
+            raise ValueError(f"traceback is short or full, not {value!r}")
+        if name == "nans":
+            value = _looked_for(value)
         object.__setattr__(self, name, value)
         if name in _CHANGE_CODE:
             object.__setattr__(self, "code", tuple([getattr(self, n, None) for n in _CHANGE_CODE]))
-        if name in _CHANGE_CODE or name in ("native", "memory_limit", "progress"):
+        if name in _CHANGE_CODE or name in ("native", "memory_limit", "nans", "progress"):
             for listener in listeners:
                 listener()
 
@@ -119,6 +150,9 @@ def override(**changes: Any) -> Iterator[Settings]:
     ...     hg.settings.num_threads
     1
     """
+    for k in changes:
+        if k not in _names:
+            raise _no_setting(k)
     before = {k: getattr(settings, k) for k in changes}
     try:
         for k, v in changes.items():
@@ -133,7 +167,13 @@ def __getattr__(name: str) -> Any:
     """The fields of :data:`settings` are attributes of this module too."""
     if name in _names:
         return getattr(settings, name)
-    raise AttributeError(f"there is no setting {name!r}; there are {', '.join(_names)}")
+    raise _no_setting(name)
+
+
+def _no_setting(name: str) -> AttributeError:
+    from hologram.support.wording import did_you_mean
+
+    return AttributeError(f"there is no setting {name!r}; there are {', '.join(_names)}{did_you_mean(name, _names)}")
 
 
 class _Module(types.ModuleType):

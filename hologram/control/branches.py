@@ -7,13 +7,13 @@ from typing import Any
 
 import hologram.primitives.control as ops
 from hologram import dtypes
-from hologram.control.tracing import Operands, Traced, Type, as_node, close_bodies, emit, same_structure
+from hologram.control.tracing import TOKEN_TYPE, Operands, Traced, Type, as_node, close_bodies, emit_with_token, same_structure
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.op import TABLE
 from hologram.support.user_lines import located
-from hologram.trace import tree
+from hologram.trace import effects, tree
 from hologram.trace.call.jit import jit_is_disabled
 from hologram.trace.checks import as_function, items
 from hologram.trace.operators import common_type, wrap
@@ -77,10 +77,16 @@ def _choose(what: str, index: Node, branches: Sequence[Callable[..., Any]], oper
     for t, name in zip(traces[1:], names[1:], strict=True):
         same_structure(f"{what}: what {name} returns, beside {names[0]}", t.treedef, first.treedef)
     types = [_agree(what, traces, i, names) for i in range(len(first.nodes))]
+    operand_nodes, token = given.nodes, None
+    if any(t.has_effects for t in traces):
+        token = len(types)
+        for t in traces:
+            t.thread_token(len(operand_nodes), token)
+        types, operand_nodes = [*types, TOKEN_TYPE], [*operand_nodes, effects.token()]
     if not types:
         return first.result
     outer, bodies = close_bodies(traces)
-    return tree.unflatten(first.treedef, emit(ops.switch, [index, *outer, *given.nodes], (tuple(bodies),), types))
+    return tree.unflatten(first.treedef, emit_with_token(ops.switch, [index, *outer, *operand_nodes], (tuple(bodies),), types, token))
 
 
 def _agree(what: str, traces: Sequence[Traced], i: int, names: Sequence[str]) -> Type:

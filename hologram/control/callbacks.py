@@ -47,35 +47,43 @@ def pure_callback(function: Callable[..., Any], result_shape_dtypes: Any, /, *ar
     leaves, arguments = tree.flatten((args, options))
     nodes = [strong_node(x, "pure_callback") for x in leaves]
     wanted, structure = tree.flatten(result_shape_dtypes)
-    types = [_type(x) for x in wanted]
+    types = [described(x, "pure_callback") for x in wanted]
     if not types:
         return result_shape_dtypes
-    call = _Callback(function, arguments, structure, types, vmap_method)
+    call = UserCall(function, arguments, structure, types, vmap_method)
     return tree.unflatten(structure, emit(callback, nodes, (call,), [Type(shape, dtype, False) for shape, dtype in types]))
 
 
-def _type(x: Any) -> HostType:
+def described(x: Any, what: str) -> HostType:
+    """The type that something with ``shape`` and ``dtype`` describes. Raises ArgumentError, DTypeError or ShapeError for what does not."""
     if not hasattr(x, "shape") or not hasattr(x, "dtype"):
-        raise located(ArgumentError(f"pure_callback: a result is described by something with shape and dtype, not by a {type(x).__name__}"))
+        raise located(ArgumentError(f"{what}: a result is described by something with shape and dtype, not by a {type(x).__name__}"))
     try:
         dtype = dtypes.of(x.dtype)
     except TypeError as e:
-        raise located(DTypeError(f"pure_callback: {e}")) from None
-    shape = shape_of(x.shape, "pure_callback")
+        raise located(DTypeError(f"{what}: {e}")) from None
+    shape = shape_of(x.shape, what)
     if not all(map(is_static, shape)):
-        raise located(ShapeError(f"pure_callback: a result of symbolic shape {list(shape)}: its shape is static"))
+        raise located(ShapeError(f"{what}: a result of symbolic shape {list(shape)}: its shape is static"))
     return shape, dtype
 
 
-class _Callback(Call):
+class UserCall(Call):
     """One call that a user has asked for. ``stacks`` are the axes that vmaps put in front."""
 
-    __slots__ = ("user", "arguments", "structure", "vmap_method", "place")
+    __slots__ = ("user", "arguments", "structure", "vmap_method", "place", "what")
 
     def __init__(
-        self, function: Callable[..., Any], arguments: Treedef, structure: Treedef, types: Sequence[HostType], vmap_method: str | None
+        self,
+        function: Callable[..., Any],
+        arguments: Treedef,
+        structure: Treedef,
+        types: Sequence[HostType],
+        vmap_method: str | None,
+        what: str = "pure_callback",
     ) -> None:
         super().__init__(types)
+        self.what = what
         self.user, self.arguments, self.structure, self.vmap_method = function, arguments, structure, vmap_method
         self.place = where()
 
@@ -100,7 +108,7 @@ class _Callback(Call):
         return value
 
     def _error(self, kind: type[HologramError], text: str) -> HologramError:
-        return kind(f"pure_callback: {getattr(self.user, '__name__', 'the function')} {text}{self.place}")
+        return kind(f"{self.what}: {getattr(self.user, '__name__', 'the function')} {text}{self.place}")
 
 
 # --- rules -----------------------------------------------------------------------------------------------------------

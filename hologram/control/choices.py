@@ -8,7 +8,7 @@ from typing import Any
 import hologram.primitives.control as ops
 from hologram import dtypes
 from hologram.control.predicated import one_after_another, predicated
-from hologram.control.replay import closed, depends, emitted, replayed, result
+from hologram.control.replay import closed, depends, emitted, replayed, result, run_again
 from hologram.control.residuals import residuals_of
 from hologram.control.scans import Tangents, batched_body
 from hologram.control.tracing import Recorded
@@ -30,13 +30,14 @@ from hologram.transform.stacking import stacked
 
 def _while_jvp(tangents: Tangents, out: Node, *rest: Any) -> tuple[Node | None, ...] | None:
     """The loop with the tangents of its carries beside them."""
-    label, (*inputs, cond, body, consts) = ops.of_derivative(ops.label_of(rest)), ops.unlabelled(rest)
+    label, (*inputs, test_body, step_body, consts) = ops.of_derivative(ops.label_of(rest)), ops.unlabelled(rest)
+    test_graph, step_graph = (run_again("while_loop", b.graph) for b in (test_body, step_body))
     flags = [t is not None for t in tangents]
     while True:
         made = Recorded("while_loop", ())
         with made.trace:
-            primal = [made.argument(x) for x in body.graph.inputs]
-            outs = replayed(body.graph, primal)
+            primal = [made.argument(x) for x in step_graph.inputs]
+            outs = replayed(step_graph, primal)
             given = {x: made.trace.input(x.shape, x.dtype) for x, f in zip(primal, flags, strict=True) if f}
             pushed = push(Level(), outs, dict(given))
             grown = [f or (i >= consts and pushed[i - consts] is not None) for i, f in enumerate(flags)]
@@ -56,7 +57,7 @@ def _while_jvp(tangents: Tangents, out: Node, *rest: Any) -> tuple[Node | None, 
     test = Recorded("while_loop", made.arguments)
     count = consts + len(fixed_tangents)
     with test.trace:
-        test.nodes = replayed(cond.graph, [*test.arguments[:consts], *test.arguments[count : count + len(outs)]])
+        test.nodes = replayed(test_graph, [*test.arguments[:consts], *test.arguments[count : count + len(outs)]])
     fixed = [*inputs[:consts], *[t for t in tangents[:consts] if t is not None], *[tangents[i] for i in kept]]
     starts = [zeros_like(inputs[i]) if tangents[i] is None else tangents[i] for i in carried]
     node = emitted(ops.while_, fixed, [*inputs[consts:], *starts], [test, made], lambda bodies, n: (*bodies, n, *label))  # type: ignore[list-item]
@@ -107,7 +108,7 @@ def _switch_jvp(tangents: Tangents, out: Node, *rest: Any) -> tuple[Node | None,
     branch is computed with its derivative."""
     index, *operands, branches = rest
     directions = tangents[1:]
-    made = [_PushedBranch(b.graph, directions) for b in branches]
+    made = [_PushedBranch(run_again("switch", b.graph), directions) for b in branches]
     results: list[Node | None] = [None] * len(made[0].values)
     there = [k for k in range(len(results)) if any(b.tangents[k] is not None for b in made)]
     if not there:

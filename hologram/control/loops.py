@@ -12,12 +12,12 @@ import numpy as np
 import hologram.primitives.control as ops
 from hologram import dtypes
 from hologram.control.progress import Label, counted, inner_loops_unlabelled, loop_label
-from hologram.control.tracing import Operands, Traced, Type, as_node, close_bodies, emit, same_structure, settle
+from hologram.control.tracing import TOKEN_TYPE, Operands, Traced, Type, as_node, close_bodies, emit_with_token, same_structure, settle
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.ir.symbolic import Expr, Int
 from hologram.support.user_lines import located
-from hologram.trace import tree
+from hologram.trace import effects, tree
 from hologram.trace.call.jit import jit_is_disabled
 from hologram.trace.checks import as_function
 from hologram.trace.operators import SCALARS, node_as, wrap
@@ -71,12 +71,16 @@ def scan(
     for i, t in enumerate(ys):
         ys[i] = Type((steps, *t.shape), t.dtype, False)
     y_tree = tree.structure(traced.result[1])
+    starts = [node_as(x, t.dtype) for x, t in zip(carry.nodes, types, strict=True)]
+    token = count if traced.has_effects else None
+    if token is not None:  # the last carry
+        traced.thread_token(count, count)
+        types, starts = [*types, TOKEN_TYPE], [*starts, effects.token()]
     if not traced.nodes:
         return init, tree.unflatten(y_tree, [])
     outer, (body,) = close_bodies([traced])
-    starts = [node_as(x, t.dtype) for x, t in zip(carry.nodes, types, strict=True)]
-    attrs = (body, len(outer), count, steps, bool(reverse), *label)
-    out = emit(ops.scan, [*outer, *starts, *sequence.nodes], attrs, [*types, *ys])
+    attrs = (body, len(outer), len(starts), steps, bool(reverse), *label)
+    out = emit_with_token(ops.scan, [*outer, *starts, *sequence.nodes], attrs, [*types, *ys], token)
     return tree.unflatten(carry.treedef, out[:count]), tree.unflatten(y_tree, out[count:])
 
 
@@ -113,9 +117,27 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         raise located(ShapeError(f"while_loop: the condition is a scalar bool, not {test.types[0] if len(test.types) == 1 else test.treedef}"))
     if test.types[0].dtype is not dtypes.bool_:
         raise located(DTypeError(f"while_loop: the condition is a scalar bool, not {test.types[0]}"))
-    outer, bodies = close_bodies([test, body])
+    if test.has_effects:
+        return _while_of_tests(cond_fun, body_fun, init_val, label)
     starts = [node_as(x, t.dtype) for x, t in zip(carry.nodes, types, strict=True)]
-    return tree.unflatten(carry.treedef, emit(ops.while_, [*outer, *starts], (*bodies, len(outer), *label), types))
+    token = len(types) if body.has_effects else None
+    if token is not None:  # the last carry
+        body.thread_token(token, token)
+        test.argument(TOKEN_TYPE)
+        types, starts = [*types, TOKEN_TYPE], [*starts, effects.token()]
+    outer, bodies = close_bodies([test, body])
+    return tree.unflatten(carry.treedef, emit_with_token(ops.while_, [*outer, *starts], (*bodies, len(outer), *label), types, token))
+
+
+def _while_of_tests(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any, label: tuple[str, ...]) -> Any:
+    """The loop of a condition that has effects: whether it goes on is a carry, so that the condition is a part of the body."""
+
+    def step(carry: Any) -> Any:
+        value = body_fun(carry[1])
+        return cond_fun(value), value
+
+    start = tree.map(lambda x: namespace().asarray(x) if type(x) in SCALARS else x, init_val)
+    return while_loop(lambda carry: carry[0], step, (cond_fun(start), init_val), progress=label[0] if label else False)[1]
 
 
 def fori_loop(

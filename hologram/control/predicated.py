@@ -3,7 +3,7 @@
 In a stack of examples every example takes every step, and those for which it is none of theirs keep what they had. A select for each result would go
 over whole arrays. So the updates on the way from an argument to a result are left out by their places: a window at -1 does not lie in the array,
 and is dropped. What is computed beside may be anything where the predicate does not hold, since nothing that is kept depends on it; loops with
-conditions make no step there.
+conditions make no step there, and nothing is called for its effect.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from hologram.ir.node import Node
 from hologram.ir.op import TABLE
 from hologram.ir.traversal import topological
 from hologram.primitives.dropped_updates import dropped_unless
+from hologram.primitives.host.effects import effect, is_effect
 from hologram.primitives.indexing import keeps_what_it_drops
 from hologram.trace.recorder import constant, record
 from hologram.transform.nodes import RECORDING, apply, select, zeros_like
@@ -65,7 +66,8 @@ def predicated(graph: Graph, arguments: Sequence[Node], holds: Node, otherwise: 
     """The results of ``graph``, recorded here on ``arguments``, where ``holds``; else result k is argument ``otherwise[k]``, the others anything."""
     kept = {k for k, i in otherwise.items() if home(graph.outputs[k]) is graph.inputs[i]}
     nodes = topological(graph.outputs)
-    guarded = _ways(graph.outputs[k] for k in kept) | {n for n in nodes if n.op.kind == "control" and any(x.op is ops.while_ for x in _inside(n))}
+    guarded = _ways(graph.outputs[k] for k in kept) | {n for n in nodes if is_effect(n)}
+    guarded |= {n for n in nodes if n.op.kind == "control" and any(x.op is ops.while_ for x in _inside(n))}
     made = dict(zip(graph.inputs, arguments, strict=True))
     for n in nodes:
         if n not in made:
@@ -102,7 +104,10 @@ def _ways(results: Iterable[Node]) -> set[Node]:
 
 
 def _guarded(node: Node, inputs: tuple[Node, ...], holds: Node) -> Node:
-    """A node on the way from an argument to a result, which keeps its operands where the predicate does not hold."""
+    """A node on the way from an argument to a result, which keeps its operands where the predicate does not hold, or one with effects, which has
+    none there."""
+    if node.op is effect:
+        return record(effect, (inputs[0], apply(TABLE["and"], inputs[1], holds), *inputs[2:]), node.attrs)
     if node.op.kind == "scatter":
         return dropped_unless(holds, True, node, inputs, RECORDING)
     if node.op is ops.scan:

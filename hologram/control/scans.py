@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import hologram.primitives.control as ops
-from hologram.control.replay import depends, emitted, replayed, result
+from hologram.control.replay import depends, emitted, replayed, result, run_again
 from hologram.control.residuals import residuals_of
 from hologram.control.tracing import Recorded
 from hologram.errors import DifferentiationError
@@ -96,6 +96,7 @@ class _Linearised:
 
 def _scan_jvp(tangents: Tangents, out: Node, *rest: Any) -> tuple[Node | None, ...] | None:
     parts = _Parts(rest)
+    parts.body = run_again("scan", parts.body)
     made = _Linearised(parts, [t is not None for t in tangents])
     if all(t is None for t in made.pushed):
         return None

@@ -15,8 +15,9 @@ from hologram.ir.op import Op, Shape
 from hologram.ir.symbolic import symbols_of
 from hologram.ir.traversal import topological
 from hologram.primitives.control import project
+from hologram.primitives.host.effects import TOKEN
 from hologram.support.user_lines import located
-from hologram.trace import tree
+from hologram.trace import effects, tree
 from hologram.trace.checks import as_function
 from hologram.trace.operators import node_as, operand, weak_default, weak_type, wrap
 from hologram.trace.recorder import Pending, Trace, cast_node, current, leaf_node, record, remember_results
@@ -34,6 +35,9 @@ class Type:
 
     def __repr__(self) -> str:
         return f"{self.dtype}{list(self.shape)}"
+
+
+TOKEN_TYPE = Type(*TOKEN, False)
 
 
 class Operands:
@@ -76,6 +80,7 @@ class Recorded:
     def __init__(self, what: str, types: Iterable[Any]) -> None:
         around = current()
         self.trace = Trace(what)
+        self.trace.is_body = True
         self.trace.captures = around is None or around.captures
         self.arguments: list[Node] = []
         self.nodes: list[Node] = []
@@ -142,6 +147,18 @@ class Traced(Recorded):
             self.cast(index, weak_default(self.types[index].dtype))
         return self.types[index]
 
+    @property
+    def has_effects(self) -> bool:
+        return self.trace.last_token is not None
+
+    def thread_token(self, argument: int, result: int) -> None:
+        """Gives the body a token among its arguments and its results, at these indices."""
+        with self.trace:
+            first, last = effects.token(), effects.last_token()
+            self.nodes.insert(result, first if last is None else last)
+            self.arguments.insert(argument, self.trace.first_token or self.trace.input(*TOKEN))
+            self.types.insert(result, TOKEN_TYPE)
+
     def cast(self, index: int, dtype: DType) -> None:
         """Gives result ``index`` the type ``dtype``."""
         with self.trace:
@@ -164,6 +181,15 @@ def _outside(node: Node, own: set[Node], again: dict[Node, Node]) -> Node:
         if n in own and n not in again:
             again[n] = leaf_node(n.attrs[0]) if n.op is leaf else record(n.op, tuple([again.get(x, x) for x in n.inputs]), n.attrs)
     return again.get(node, node)
+
+
+def emit_with_token(op: Op, inputs: Iterable[Node], attrs: tuple[Any, ...], types: Sequence[Type], token: int | None) -> list[Tensor]:
+    """As :func:`emit`, of whose results the one at the index ``token``, if that is not None, is the token of its effects, which is not given."""
+    out = emit(op, inputs, attrs, types)
+    if token is not None:
+        last = out.pop(token)
+        effects.follow(last._node, out)
+    return out
 
 
 def emit(op: Op, inputs: Iterable[Node], attrs: tuple[Any, ...], types: Sequence[Type]) -> list[Tensor]:

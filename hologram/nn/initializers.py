@@ -28,11 +28,11 @@ _CUT_DEVIATION = 0.87962566103423978
 
 def _drawn(draw: Callable[[Any], Tensor], dtype: Any) -> Tensor:
     """Numbers drawn in the type that ``dtype`` is computed in, and rounded once."""
-    to = element_type(dtype)
+    to = dtypes.default_float if dtype is None else element_type(dtype)
     return hnp.astype(draw(dtypes.compute_type(to).np), to)
 
 
-def zeros(key: Any, shape: Sequence[int], dtype: Any = dtypes.float32) -> Tensor:
+def zeros(key: Any, shape: Sequence[int], dtype: Any = None) -> Tensor:
     """Zeros of ``shape``; ``key`` is not used.
 
     >>> hg.nn.initializers.zeros(hg.random.key(0), (2,))
@@ -41,7 +41,7 @@ def zeros(key: Any, shape: Sequence[int], dtype: Any = dtypes.float32) -> Tensor
     return hnp.zeros(tuple(shape), dtype=dtype)
 
 
-def ones(key: Any, shape: Sequence[int], dtype: Any = dtypes.float32) -> Tensor:
+def ones(key: Any, shape: Sequence[int], dtype: Any = None) -> Tensor:
     """Ones of ``shape``; ``key`` is not used.
 
     >>> hg.nn.initializers.ones(hg.random.key(0), (2,))
@@ -50,8 +50,8 @@ def ones(key: Any, shape: Sequence[int], dtype: Any = dtypes.float32) -> Tensor:
     return hnp.ones(tuple(shape), dtype=dtype)
 
 
-def normal(key: Any, shape: Sequence[int], dtype: Any = dtypes.float32, *, stddev: float = 0.01) -> Tensor:
-    """Normally distributed numbers of mean 0 and standard deviation ``stddev``; float32 unless ``dtype`` says otherwise.
+def normal(key: Any, shape: Sequence[int], dtype: Any = None, *, stddev: float = 0.01) -> Tensor:
+    """Normally distributed numbers of mean 0 and standard deviation ``stddev``; of the default float type unless ``dtype`` says otherwise.
 
     >>> hg.nn.initializers.normal(hg.random.key(0), (3,))
     Tensor([ 0.01622642,  0.02025265, -0.00433594], dtype=float32)
@@ -59,8 +59,8 @@ def normal(key: Any, shape: Sequence[int], dtype: Any = dtypes.float32, *, stdde
     return _drawn(lambda work: stddev * random.normal(key, tuple(shape), dtype=work), dtype)
 
 
-def uniform(key: Any, shape: Sequence[int], dtype: Any = dtypes.float32, *, limit: float = 0.01) -> Tensor:
-    """Uniformly distributed numbers from ``-limit`` to ``limit``; float32 unless ``dtype`` says otherwise.
+def uniform(key: Any, shape: Sequence[int], dtype: Any = None, *, limit: float = 0.01) -> Tensor:
+    """Uniformly distributed numbers from ``-limit`` to ``limit``; of the default float type unless ``dtype`` says otherwise.
 
     >>> hg.nn.initializers.uniform(hg.random.key(0), (3,))
     Tensor([ 0.00895334,  0.0095716 , -0.00335417], dtype=float32)
@@ -69,13 +69,13 @@ def uniform(key: Any, shape: Sequence[int], dtype: Any = dtypes.float32, *, limi
 
 
 def variance_scaling(
-    key: Any, shape: Sequence[int], dtype: Any = dtypes.float32, *, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal"
+    key: Any, shape: Sequence[int], dtype: Any = None, *, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal"
 ) -> Tensor:
     """Random weights of variance ``scale / n``, n being the number of inputs, of outputs, or their mean.
 
     ``mode``: ``fan_in``, ``fan_out``, ``fan_avg``. ``distribution``: ``uniform``, ``normal``, or ``truncated_normal`` (cut at two standard
-    deviations of what is cut). float32 unless ``dtype`` says otherwise. Raises ShapeError for fewer than two axes, ArgumentError for another mode or
-    distribution.
+    deviations of what is cut). The default float type unless ``dtype`` says otherwise. Raises ShapeError for fewer than two axes, ArgumentError for
+    another mode or distribution.
 
     >>> weights = hg.nn.initializers.variance_scaling(hg.random.key(0), (100, 50), scale=2.0)
     >>> hnp.round(weights.std(), 2)
@@ -102,7 +102,7 @@ def variance_scaling(
 def _scaled(name: str, about: str, deviation: str, **options: Any) -> Callable[..., Tensor]:
     """The function called ``name``: :func:`variance_scaling` with these options. ``deviation`` is that of weights of shape (100, 50)."""
 
-    def initializer(key: Any, shape: Sequence[int], dtype: Any = dtypes.float32, **more: Any) -> Tensor:
+    def initializer(key: Any, shape: Sequence[int], dtype: Any = None, **more: Any) -> Tensor:
         return variance_scaling(key, shape, dtype, **(options | more))
 
     signature = inspect.signature(variance_scaling)
@@ -111,7 +111,7 @@ def _scaled(name: str, about: str, deviation: str, **options: Any) -> Callable[.
     initializer.__name__ = initializer.__qualname__ = name
     initializer.__doc__ = f"""{about}
 
-:func:`variance_scaling` with other defaults: ``(key, shape, dtype=float32)``. Raises ShapeError for fewer than two axes.
+:func:`variance_scaling` with other defaults: ``(key, shape, dtype=None)``. Raises ShapeError for fewer than two axes.
 
 >>> weights = hg.nn.initializers.{name}(hg.random.key(0), (100, 50))
 >>> hnp.round(weights.std(), 2)

@@ -36,6 +36,7 @@ from hologram.numpy.indexing import dynamic, index_arrays, read, updates
 from hologram.numpy.introspection import inspection, questions, types
 from hologram.numpy.ufuncs.catalogue import ufuncs
 from hologram.numpy.ufuncs.ufunc import ufunc
+from hologram.support.wording import did_you_mean
 from hologram.trace.tensor import Tensor
 
 _MODULES = (
@@ -60,7 +61,7 @@ __all__ = sorted([*_NAMES, "ndarray", "polyfit"])
 
 def __getattr__(name: str) -> Any:
     if name not in _ABOVE:
-        raise AttributeError(f"hologram.numpy has no {name!r}")
+        raise AttributeError(f"hologram.numpy has no {name!r}{did_you_mean(name, __dir__())}")
     place, attribute = _ABOVE[name]
     module = importlib.import_module(place)
     return getattr(module, attribute) if attribute else module

@@ -10,7 +10,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.errors import ArgumentError, ShapeError
+from hologram.errors import ArgumentError, ShapeError, TracedValueError
 from hologram.ir.node import Node
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Expr, bounds
@@ -23,6 +23,7 @@ from hologram.support.user_lines import located
 from hologram.trace.checks import choice, extent, integer, shape_of
 from hologram.trace.convert import asarray, from_dlpack, put, tensor
 from hologram.trace.operators import SCALARS, broadcast_node, broadcast_shapes, promoted, working_type
+from hologram.trace.origins import traced_size
 from hologram.trace.recorder import cast_node, constant, plain, record
 from hologram.trace.tensor import Tensor
 
@@ -44,11 +45,15 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
     Tensor([[7, 7],
             [7, 7]], dtype=int64)
     """
-    extents = shape_of(shape, "full")
+    return _filled(shape, fill_value, dtype, device, "full")
+
+
+def _filled(shape: Any, fill_value: Any, dtype: Any, device: Any, what: str) -> Tensor:
+    extents = shape_of(shape, what)
     if type(fill_value) in SCALARS:
         node = constant(fill_value, dtypes.of_scalar(fill_value) if dtype is None else element_type(dtype))
         return put(wrap(spread(node, extents, ())), device)
-    return put(wrap(broadcast_node(cast_to(array(fill_value, "full"), dtype), extents)), device)
+    return put(wrap(broadcast_node(cast_to(array(fill_value, what), dtype), extents)), device)
 
 
 def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
@@ -60,7 +65,7 @@ def zeros(shape: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
     Tensor([[0., 0., 0.],
             [0., 0., 0.]], dtype=float32)
     """
-    return full(shape, 0.0, dtype=dtype or dtypes.default_float, device=device)
+    return _filled(shape, 0.0, dtype or dtypes.default_float, device, "zeros")
 
 
 def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
@@ -71,7 +76,7 @@ def ones(shape: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
     >>> hnp.ones(3, dtype=hnp.int8)
     Tensor([1, 1, 1], dtype=int8)
     """
-    return full(shape, 1.0, dtype=dtype or dtypes.default_float, device=device)
+    return _filled(shape, 1.0, dtype or dtypes.default_float, device, "ones")
 
 
 def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
@@ -80,7 +85,7 @@ def empty(shape: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
     >>> hnp.empty(2)
     Tensor([0., 0.], dtype=float32)
     """
-    return zeros(shape, dtype=dtype, device=device)
+    return _filled(shape, 0.0, dtype or dtypes.default_float, device, "empty")
 
 
 def _like(x: Any, what: str) -> tuple[Shape, DType]:
@@ -147,7 +152,7 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *,
     """Numbers at equal steps: ``start, start + step, …`` before ``stop``; with one argument, from 0 up to it.
 
     int64 where all are integers, else float32, unless ``dtype`` says otherwise. Under ``jit(dynamic=…)`` one argument may be an extent.
-    Raises ShapeError for a step of 0, ArgumentError for what is no finite number, such as a traced value.
+    Raises ShapeError for a step of 0, ArgumentError for what is no finite number, TracedValueError for a traced value.
 
     >>> hnp.arange(4)
     Tensor([0, 1, 2, 3], dtype=int64)
@@ -160,7 +165,7 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *,
         most = bounds(plain(stop))[1]
         n = 0 if most is not None and most < 0 else extent(stop, "arange")
         return put(wrap(count((n,), 0, dtypes.default_int if dtype is None else element_type(dtype))), device)
-    values = [x.item() if getattr(x, "size", 0) == 1 else x for x in (start, stop, step)]
+    values = [_bound(x, role) for x, role in ((start, "the start"), (stop, "the end"), (step, "the step"))]
     if any(type(x) not in (int, float) for x in values):
         raise located(ArgumentError(f"arange takes numbers, not {', '.join(type(x).__name__ for x in values)}"))
     start, stop, step = values
@@ -171,6 +176,14 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *,
     default = dtypes.default_float if any(type(x) is float for x in values) else dtypes.default_int
     n = max(0, math.ceil((stop - start) / step) if default.is_float else -((start - stop) // step))
     return put(wrap(_scaled_count(n, start, step, default if dtype is None else element_type(dtype))), device)
+
+
+def _bound(x: Any, role: str) -> Any:
+    """A bound of :func:`arange` as a number, if it is one. Raises TracedValueError for a traced one."""
+    try:
+        return x.item() if getattr(x, "size", 0) == 1 else x
+    except TracedValueError:
+        raise traced_size(x, "arange", role) from None
 
 
 def linspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, *, dtype: Any = None, device: Any = None) -> Tensor:

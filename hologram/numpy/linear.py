@@ -248,6 +248,14 @@ def _growth(a: _Term, b: _Term, kept: Labels) -> int:
     return math.prod(sizes[x] for x in kept) - sum_of(math.prod(sizes[x] for x in t.labels) for t in (a, b))
 
 
+def _meeting(name: Any, terms: Sequence[_Term]) -> str:
+    """Which operands have a label, where that is a letter of the user's: their numbers and shapes."""
+    if not isinstance(name, str):
+        return ""
+    of = [f"operand {i} of shape {list(t.node.shape)}" for i, t in enumerate(terms) if name in t.labels]
+    return f", {name!r} of {' and '.join(of)}"
+
+
 def _extents(what: str, terms: Sequence[_Term]) -> dict[Any, Int]:
     """The extent of every label: 1 stretches. Raises ShapeError where two others meet."""
     extents: dict[Any, Int] = {}
@@ -257,7 +265,7 @@ def _extents(what: str, terms: Sequence[_Term]) -> dict[Any, Int]:
             if known == 1:
                 extents[name] = n
             elif n not in (1, known):
-                raise located(ShapeError(f"{what}: extents {known} and {n} meet on one index"))
+                raise located(ShapeError(f"{what}: extents {known} and {n} meet on one index{_meeting(name, terms)}"))
     return extents
 
 
@@ -316,17 +324,18 @@ def einsum(subscripts: str, /, *operands: Any, preferred_element_type: Any = Non
     arrays = [wrap(array(x, "einsum")) for x in operands]
     ranks = [x.ndim - len(t.replace("...", "")) for t, x in zip(terms, arrays, strict=True)]
     widest = max([r for t, r in zip(terms, ranks, strict=True) if "..." in t], default=0)
-    labels = [_labels(t, r, widest, subscripts) for t, r in zip(terms, ranks, strict=True)]
+    of = [f"operand {i} of shape {list(x.shape)}" for i, x in enumerate(arrays)]
+    labels = [_labels(t, r, widest, o, subscripts) for t, r, o in zip(terms, ranks, of, strict=True)]
     if arrow:
-        result = _labels(output, widest if "..." in output else 0, widest, subscripts)
+        result = _labels(output, widest if "..." in output else 0, widest, "the result", subscripts)
     else:
         names = [n for ls in labels for n in ls]
         result = [*range(-widest, 0), *sorted(n for n in set(names) if isinstance(n, str) and names.count(n) == 1)]
     if len(set(result)) != len(result):
-        raise located(ArgumentError(f"einsum: {subscripts!r} has an index twice in its result"))
+        raise located(ArgumentError(f"einsum: {subscripts!r} has the index {next(n for n in result if result.count(n) > 1)!r} twice in its result"))
     unknown = [n for n in result if not any(n in ls for ls in labels)]
     if unknown:
-        raise located(ArgumentError(f"einsum: {subscripts!r} has an index in its result that no operand has"))
+        raise located(ArgumentError(f"einsum: {subscripts!r} has the index {unknown[0]!r} in its result, which no operand has"))
     diagonals = [_distinct(x, ls) for x, ls in zip(arrays, labels, strict=True)]
     if len(arrays) == 1 and preferred_element_type is None and len(diagonals[0][1]) == len(result):  # nothing is summed: a view
         moved = permuted(array(diagonals[0][0], "einsum"), [list(diagonals[0][1]).index(n) for n in result])
@@ -334,11 +343,11 @@ def einsum(subscripts: str, /, *operands: Any, preferred_element_type: Any = Non
     return _contracted("einsum", [x for x, _ in diagonals], [ls for _, ls in diagonals], result, preferred_element_type)
 
 
-def _labels(term: str, leading: int, widest: int, subscripts: str) -> list[Any]:
+def _labels(term: str, leading: int, widest: int, of: str, subscripts: str) -> list[Any]:
     """One label an axis: letters, and negative numbers for the axes of ``...``."""
     before, dots, after = term.partition("...")
     if leading < 0 or (leading > 0 and not dots) or not (before + after).replace("...", "?").isalpha() and before + after:
-        raise located(ArgumentError(f"einsum: the term {term!r} of {subscripts!r} does not fit its operand"))
+        raise located(ArgumentError(f"einsum: the term {term!r} of {subscripts!r} does not fit {of}"))
     return [*before, *range(-leading, 0), *after]
 
 

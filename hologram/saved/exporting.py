@@ -13,6 +13,7 @@ from hologram.saved.trees import encode_tree
 from hologram.support.user_lines import located
 from hologram.trace.call.abstract_eval import taken_apart
 from hologram.trace.call.jit import Jitted, jit
+from hologram.trace.call.trace_call import Traced
 from hologram.trace.checks import as_function
 
 
@@ -41,15 +42,14 @@ def export(f: Callable[..., Any], /, *args: Any, **options: Any) -> Program:
     names = [p for i, p in enumerate(jitted._signature.parameters) if i not in call.statics]
     positional = call.treedef.children[0].children
     specification = Specification(jitted.__name__, names[: len(positional)], call.treedef, call.types, traced.assumptions)
-    program = Program(specification, traced, jitted._donated_leaves(call), jitted._precision, jitted._device)
-    _require_savable(program)
-    return program
+    _require_savable(specification, traced)
+    return Program(specification, traced, jitted._donated_leaves(call), jitted._precision, jitted._device)
 
 
-def _require_savable(program: Program) -> None:
+def _require_savable(specification: Specification, traced: Traced) -> None:
     try:
-        GraphWriter().graph(program.graph)
-        encode_tree(program._signature.treedef, "the arguments")
-        encode_tree(program._traced.out_tree, "the results")
+        GraphWriter().graph(traced.graph)
+        encode_tree(specification.treedef, "the arguments")
+        encode_tree(traced.out_tree, "the results")
     except ExportError as e:
         raise located(e) from None

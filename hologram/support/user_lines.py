@@ -12,6 +12,11 @@ from hologram.errors import HologramError
 _PACKAGES = tuple(os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + more + os.sep for more in ("", "_torch", "_ffi"))
 
 
+def is_own(filename: str) -> bool:
+    """Whether a file is one of the packages'."""
+    return filename.startswith(_PACKAGES)
+
+
 def user_frame() -> FrameType | None:
     """The innermost frame outside the packages."""
     frame: FrameType | None = sys._getframe(1)

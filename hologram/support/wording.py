@@ -1,6 +1,9 @@
-"""Numbers in sentences."""
+"""Numbers and names in sentences."""
 
 from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
 
 
 def counted(n: int, noun: str) -> str:
@@ -11,3 +14,24 @@ def counted(n: int, noun: str) -> str:
     ('1 kernel', '1,200 kernels')
     """
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names with commas between them, and ``and`` before the last.
+
+    >>> from hologram.support.wording import listed
+    >>> listed(["a", "b", "c"])
+    'a, b and c'
+    """
+    return ", ".join(names[:-1]) + (" and " if len(names) > 1 else "") + "".join(names[-1:])
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """``; did you mean 'sum'?`` for a name that is like one of ``names``; else nothing.
+
+    >>> from hologram.support.wording import did_you_mean
+    >>> did_you_mean("smu", ["sum", "prod"])
+    "; did you mean 'sum'?"
+    """
+    close = difflib.get_close_matches(str(name), [n for n in names if not n.startswith("_")], n=1, cutoff=0.6)
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -6,10 +6,12 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from hologram.errors import ArgumentError, ShapeError
+from hologram.errors import ArgumentError, ShapeError, TracedValueError
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Expr, Int, bounds
 from hologram.support.user_lines import located
+from hologram.support.wording import did_you_mean
+from hologram.trace.origins import traced_size
 from hologram.trace.recorder import assume, plain
 
 __all__ = ["as_function", "choice", "extent", "has_items", "integer", "items", "number", "shape_of"]
@@ -19,6 +21,8 @@ def integer(n: Any, what: str, role: str) -> int:
     """An integer of Python or NumPy, or a Tensor that holds one. Raises ArgumentError for others, saying that ``role`` is an integer."""
     try:
         return operator.index(n)
+    except TracedValueError:
+        raise traced_size(n, what, role) from None
     except TypeError:
         raise located(ArgumentError(f"{what}: {role} is an integer, not {type(n).__name__}")) from None
 
@@ -62,7 +66,8 @@ def choice(value: Any, what: str, role: str, names: Iterable[str]) -> str:
     """One of ``names``. Raises ArgumentError for anything else."""
     if not isinstance(value, str) or value not in names:
         given = repr(value) if isinstance(value, str) else type(value).__name__
-        raise located(ArgumentError(f"{what}: {role} is {' or '.join(map(repr, names))}, not {given}"))
+        like = did_you_mean(value, names) if isinstance(value, str) else ""
+        raise located(ArgumentError(f"{what}: {role} is {' or '.join(map(repr, names))}, not {given}{like}"))
     return value
 
 

@@ -13,13 +13,13 @@ from hologram.backends.device.storage import DeviceStorage
 from hologram.backends.residence import on_host
 from hologram.dlpack import array_of
 from hologram.dtypes import DType
-from hologram.errors import ArgumentError, DeviceError, DTypeError, OutOfMemory
+from hologram.errors import ArgumentError, DeviceError, DTypeError, IntegerRangeError, OutOfMemory
 from hologram.ir.devices import CPU, backend, find
 from hologram.primitives.markers import place
 from hologram.primitives.scalar.elementwise import cast_reference
 from hologram.support.user_lines import located
 from hologram.trace.operators import SCALARS, check_unmasked, extent_node, node_of, weak_type, wrap
-from hologram.trace.recorder import constant, current, plain, record, require_whole, transforming, whole_cast
+from hologram.trace.recorder import constant, current, fits, plain, record, require_whole, transforming, whole_cast
 from hologram.trace.symbolic_extent import Extent
 from hologram.trace.tensor import Tensor, namespace
 
@@ -226,7 +226,17 @@ def _of_sequence(data: Any, to: DType | None) -> Tensor:
         raise located(ArgumentError(f"a Tensor is made of numbers: {what}"))
     if to is None and not any(isinstance(x, (np.generic, np.ndarray)) for x in elements):
         to = {"f": dtypes.default_float, "c": dtypes.default_complex}.get(array.dtype.kind)
+        if array.dtype.kind == "i" and dtypes.default_int is not dtypes.int64:
+            to = _default_int(array)
     return _of_array(array, to, borrow=False)
+
+
+def _default_int(array: np.ndarray) -> DType:
+    """The default type of integers. Raises IntegerRangeError where it does not hold those of ``array``."""
+    to = dtypes.default_int
+    if array.size and not all(fits(int(x), to) for x in (array.min(), array.max())):
+        raise located(IntegerRangeError(f"an integer does not fit {to}, the default integer type: give a dtype"))
+    return to
 
 
 def tensor_beside(data: Any, dtype: DType | None) -> Tensor:

@@ -12,6 +12,7 @@ not pile up the turns before. Of a product that a sum takes unrounded the factor
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ from hologram.primitives.scalar.elementwise import add, mul, neg, sub
 from hologram.settings import settings
 from hologram.support import forks
 from hologram.support.user_lines import at_line, located
-from hologram.trace import tree
+from hologram.trace import recorder, tree
 from hologram.trace.compiling import compile_once, run
 from hologram.trace.host_movement import HostMovement, Spent, is_run, is_view, value_of, view_of
 from hologram.trace.lazy_donation import LOST_ATTRS, donations
@@ -41,6 +42,7 @@ from hologram.trace.lazy_programs.cache import programs as _programs
 from hologram.trace.lazy_programs.immediate import Immediate, immediate
 from hologram.trace.lazy_programs.numbers import Found, Generalised, Structure, structure_of
 from hologram.trace.lazy_programs.structure import MAX_SCALARS, form, scalar_operand
+from hologram.trace.nonfinite import check_results
 from hologram.trace.operators import is_wide, settled
 from hologram.trace.recorder import Pending, levels_under_way, results_of, storage_module
 from hologram.trace.tensor import Tensor
@@ -153,7 +155,8 @@ class _Walk:
                 raise located(TracedValueError(_NO_VALUE))
             if x not in made:
                 made[x] = build.with_inputs(x, tuple([made[i] for i in x.inputs]))
-        return Graph([made[x] for x in sources], [made[x] for x in self.roots])
+        lines: Mapping[Node, Any] = recorder.pending_lines or {}
+        return Graph([made[x] for x in sources], [made[x] for x in self.roots], {made[x]: lines[x] for x in made if x in lines} if lines else None)
 
 
 def _is_kept(x: Node, reader: Op) -> bool:
@@ -177,7 +180,7 @@ def realise(*tensors: Tensor) -> None:
     with _lock:
         walk = _Walk([t._node for t in waiting])
         call = _call(walk)
-        donated = {} if call.executable is None or levels_under_way() else donations(call.executable, walk.order, walk.roots, walk.storages)
+        donated = {} if call.executable is None or levels_under_way() or settings.nans else donations(call.executable, walk.order, walk.roots, walk.storages)
         if donated:  # while no other thread can meet a node whose old operand is gone
             assert isinstance(call, Found)
             made = _settle(walk, _run_in_place(walk, call, donated))
@@ -185,6 +188,8 @@ def realise(*tensors: Tensor) -> None:
         if isinstance(call, _Missing):
             call = call.compiled()
         results = run(call.executable, walk.storages + walk.scalars + call.operands, None, call.sizes)
+        if settings.nans:
+            check_results(f"expression{at_line()}", walk.graph, walk.storages + walk.scalars, results)
         with _lock:
             made = _settle(walk, results)
     for t in waiting:

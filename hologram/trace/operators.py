@@ -23,8 +23,10 @@ from hologram.ir.symbolic import Expr, Int, bounds
 from hologram.primitives.iota import iota
 from hologram.primitives.movement import broadcast, reshape, slice_
 from hologram.primitives.scalar import elementwise as ew
+from hologram.settings import listeners
 from hologram.support.user_lines import located
 from hologram.trace import hooks, recorder
+from hologram.trace.numpy_scalars import beside_scalars
 from hologram.trace.recorder import Pending, cast_node, constant, current, leaf_node, plain, record, remember
 from hologram.trace.symbolic_extent import Extent
 
@@ -297,7 +299,10 @@ def promoted(what: str, args: Sequence[Any], adjust: Callable[[DType], DType] | 
 
     With ``keep`` a weak type is the one that weak values are computed in, for a caller who gives a weak result; else the one that others see.
     """
-    operands = [operand(x, what) for x in with_tensors(args, what)]
+    args = with_tensors(args, what)
+    if any(isinstance(x, np.inexact) for x in args):
+        args = beside_scalars(args, what)
+    operands = [operand(x, what) for x in args]
     common, weak = common_type(operands)
     dtype = common if adjust is None else adjust(common)
     if weak and not keep:
@@ -316,6 +321,17 @@ def elementwise(op: Op, *args: Any) -> Tensor:
 # --- lean operators --------------------------------------------------------------------------------------------------
 
 _weak_constants: dict[Any, Node] = {}
+_learned: list[dict[DType, DType]] = []  # the types of results, by those of the operands, of each operator
+
+
+def _forget() -> None:
+    """Forgets types that depend on settings."""
+    for results in _learned:
+        results.clear()
+    recorder.forget_types()
+
+
+listeners.append(_forget)
 
 
 def own_leaf(t: Tensor) -> Node | None:
@@ -373,6 +389,7 @@ def binary_operator(op: Op, swapped: bool = False, general: Callable[[Any, Any],
     if general is None:
         general = lambda x, y: elementwise(op, x, y)  # noqa: E731
     results: dict[DType, DType] = {}
+    _learned.append(results)
     is_equality = op is ew.eq or op is ew.ne
 
     def slow(x1: Any, x2: Any) -> Any:
@@ -444,6 +461,7 @@ def binary_operator(op: Op, swapped: bool = False, general: Callable[[Any, Any],
 def unary_operator(op: Op) -> Callable[[Any], Any]:
     """The function of one operand for ``op``, with a lean path as in :func:`binary_operator`."""
     results: dict[DType, DType] = {}
+    _learned.append(results)
 
     def slow(x: Any) -> Any:
         t = elementwise(op, x)

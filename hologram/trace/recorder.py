@@ -17,7 +17,7 @@ import struct
 import sys
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -34,9 +34,11 @@ from hologram.ir.op import Op, Shape
 from hologram.ir.symbolic import Expr, Int, bounds
 from hologram.primitives.movement import reshape
 from hologram.primitives.scalar.elementwise import cast
-from hologram.support import forks
+from hologram.support import forks, tracebacks
 from hologram.support.user_lines import located, user_place
 from hologram.support.weak import WeakSet
+
+tracebacks.install()  # of what is raised from here on up
 
 _MEMO_LIMIT = 4096
 _EXACT = 1 << 53  # integers below are exact in float64, through which they are packed
@@ -82,6 +84,7 @@ class _State(threading.local):
     trace: Trace | None = None
     levels = 0  # transforms under way
     stacks = 0  # those of them that are vmaps
+    last_token: Node | None = None  # of the effects in vmaps outside of traces
 
 
 thread_state = _State()  # what is restored from it after a block is restored by stores: before a call an interrupt may come
@@ -137,7 +140,8 @@ class Trace:
     """Records the ops of one call of a user's function; used as a context manager by the thread that traces."""
 
     __slots__ = (
-        "assumptions", "builder", "captures", "decisions", "inputs", "line", "lines", "name", "parent", "refused", "sizes", "token", "__weakref__",
+        "assumptions", "builder", "captures", "decisions", "first_token", "inputs", "is_body", "last_token", "line",
+        "lines", "name", "parent", "paths", "refused", "sizes", "token", "__weakref__",
     )  # fmt: skip
 
     def __init__(self, name: str = "function", sizes: Mapping[str, int] | None = None) -> None:
@@ -150,6 +154,10 @@ class Trace:
         self.assumptions: list[Expr] = []  # polynomials in symbolic extents that are not negative
         self.refused: str | None = None  # how a value was asked for that a symbolic extent does not have, if one was
         self.parent: Trace | None = None
+        self.paths: Callable[[], list[str]] | None = None  # how the arguments are called, for errors
+        self.is_body = False  # of a loop or branch
+        self.first_token: Node | None = None  # the argument from which the effects of a body start
+        self.last_token: Node | None = None  # what the last effect gave: see hologram.trace.effects
         self.captures = False  # whether pending nodes may stand in what is recorded: in bodies of control flow that is itself pending
         self.token = next(_tokens)
         self.name = name
@@ -209,6 +217,11 @@ def suspended() -> Any:
 _avals: dict[Any, tuple[Shape, DType]] = {}
 
 
+def forget_types() -> None:
+    """Forgets what type rules gave, which depends on settings."""
+    _avals.clear()
+
+
 def record(op: Op, inputs: tuple[Node, ...], attrs: tuple[Any, ...] = ()) -> Node:
     """The node of ``op`` in this thread's recorder. Raises what the op's type rule raises, with the user's line."""
     trace = current()
@@ -222,9 +235,13 @@ def record(op: Op, inputs: tuple[Node, ...], attrs: tuple[Any, ...] = ()) -> Nod
             remember(_avals, key, found)
     except HologramError as e:
         raise located(e) from None
-    return pending(op, inputs, attrs, *found)
+    node = pending(op, inputs, attrs, *found)
+    if pending_lines is not None:
+        pending_lines[node] = user_place()
+    return node
 
 
+pending_lines: weakref.WeakKeyDictionary[Node, tuple[str, int] | None] | None = None  # while settings.nans asks for them
 _results: weakref.WeakKeyDictionary[Node, list[weakref.ref[Node]]] = weakref.WeakKeyDictionary()
 
 

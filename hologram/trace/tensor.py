@@ -13,7 +13,7 @@ import functools
 import operator
 from collections.abc import Callable, Iterator
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -160,9 +160,11 @@ class Tensor:
         shape, dtype = self._aval()
         advice = {
             "bool()": "a Python `if`, `while`, `and` or `not` cannot depend on it: use hnp.where, or mark the argument static",
-            "index()": "a Python index or size cannot depend on it: use hnp.take, or mark the argument static",
+            "index()": "a Python index or size cannot depend on it: use x[n], hnp.take or hnp.dynamic_slice, or mark the argument static",
         }.get(reading, "keep to hologram.numpy functions inside, return it, or mark the argument static")
-        value = f"the value of a {dtype}{list(shape)} Tensor"
+        from hologram.trace.origins import origin
+
+        value = f"the value of a {dtype}{list(shape)} Tensor ({origin(cast('Node', self._node))})"
         return TracedValueError(f"{reading} needs {value}, which does not exist while tracing {trace.name}: {advice}")
 
     def _view(self, reading: str) -> np.ndarray:

@@ -13,10 +13,13 @@ from types import TracebackType
 from typing import Any
 
 from hologram.dtypes import DType
+from hologram.errors import DifferentiationError
 from hologram.ir.leaves import leaf
 from hologram.ir.node import Node
 from hologram.ir.op import MULTI_RESULT, NoDerivative, Op, Shape
+from hologram.primitives.host.effects import effect, silent_attrs
 from hologram.primitives.markers import custom, example, mark, pullback, stop
+from hologram.support.user_lines import located
 from hologram.trace import recorder
 from hologram.trace.recorder import current, pending
 from hologram.transform.nodes import has_tangents
@@ -150,5 +153,12 @@ def replay(level: Level, results: Sequence[Node], values: dict[Node, Node]) -> l
         for node in level.between(values, results, differentiable=False):
             op, inputs, attrs = level.definition(node)
             at(node)
-            made[node] = recorder.record(op, tuple([again(x) for x in inputs]), attrs)
+            made[node] = recorder.record(op, tuple([again(x) for x in inputs]), _silent(op, inputs, attrs, node))
     return [again(x) for x in results]
+
+
+def _silent(op: Op, inputs: tuple[Node, ...], attrs: tuple[Any, ...], node: Node) -> tuple[Any, ...]:
+    """The attributes of a node that is recorded again: loops and branches without effects. Raises DifferentiationError for an effect itself."""
+    if op is effect:
+        raise located(DifferentiationError("what io_callback gives was read in a function that is computed again: call it around the function"))
+    return silent_attrs(Node(op, inputs, attrs, node.shape, node.dtype)) if op.kind == "control" else attrs

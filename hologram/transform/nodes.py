@@ -152,6 +152,11 @@ def along(x: Node, axis: int, start: Int, stop: Int, step: int = 1) -> Node:
     return sliced(x, starts, stops, steps)
 
 
+def first_of(x: Node) -> Node:
+    """The first of a stack."""
+    return reshaped(along(x, 0, 0, 1), x.shape[1:])
+
+
 def joined(parts: Sequence[Node], axis: int) -> Node:
     return record(concatenate, tuple(parts), (axis,))
 

@@ -9,13 +9,13 @@ from hologram.errors import ArgumentError, ShapeError, TransformError
 from hologram.ir.node import Node
 from hologram.ir.symbolic import Int
 from hologram.support.user_lines import located
-from hologram.trace import tree
+from hologram.trace import effects, tree
 from hologram.trace.checks import as_function
 from hologram.trace.operators import wrap
 from hologram.trace.tree import Treedef
 from hologram.transform.arguments import array_node, own, result_nodes, tensors
 from hologram.transform.levels import Level, example_of, keeping_lines
-from hologram.transform.nodes import moved
+from hologram.transform.nodes import first_of, moved
 from hologram.transform.rules.batching import elementwise, stack_of
 from hologram.transform.transformed import Transformed
 
@@ -33,11 +33,23 @@ def _run(
     f: Callable[[list[Node]], Sequence[Node]], inputs: Sequence[Node], batched: Sequence[bool], size: Int
 ) -> tuple[Sequence[Node], dict[Node, Node]]:
     """The results of ``f`` for one example, and the stacks of those that depend on the example."""
-    with Level(stacking=True) as level:
-        given = [example_of(x.shape[1:], x.dtype) if flag else x for x, flag in zip(inputs, batched, strict=True)]
-        results = f(given)
-        stacks = {e: x for e, x, flag in zip(given, inputs, batched, strict=True) if flag}
-        _stack(level, results, stacks, size)
+    before = effects.last_token()
+    try:
+        with Level(stacking=True) as level:
+            given = [example_of(x.shape[1:], x.dtype) if flag else x for x, flag in zip(inputs, batched, strict=True)]
+            results = f(given)
+            stacks = {e: x for e, x, flag in zip(given, inputs, batched, strict=True) if flag}
+            token = effects.last_token()
+            kept = [] if token is before or token is None else [token]
+            _stack(level, [*results, *kept], stacks, size)
+    except BaseException:
+        effects.forget(before)
+        raise
+    if kept:
+        stack = stacks.get(kept[0])
+        effects.forget(before)
+        if size != 0:
+            effects.follow(kept[0] if stack is None else first_of(stack))
     return results, stacks
 
 

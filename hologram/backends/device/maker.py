@@ -18,6 +18,7 @@ from hologram.graph.lower.lowered import Lowered
 from hologram.graph.memory.arena import ArenaAllocation
 from hologram.ir.node import Node
 from hologram.ir.symbolic import Int, prod, substitute
+from hologram.primitives.host.effects import effect
 
 if TYPE_CHECKING:
     from hologram.backends.c.source import Program
@@ -81,16 +82,23 @@ class Routine(NamedTuple):
     operands: list[tuple[Where, tuple[int, ...], Any]]
     results: list[tuple[Where, tuple[int, ...], Any]]
     attrs: tuple[Any, ...]
+    switch: int | None = None  # the operand that says whether the routine is called at all
     workspace: int = 0
     whole: bool = False
     unattended: bool = False
 
     @classmethod
     def of_host_step(cls, step: HostStep, values: Mapping[str, int], where: Callable[[Any], Where]) -> Routine:
-        return cls(step.op.reference, _arrays(step.node.inputs, values, where), _arrays(step.results, values, where), step.node.attrs)
+        operands, results = _arrays(step.node.inputs, values, where), _arrays(step.results, values, where)
+        return cls(step.op.reference, operands, results, step.node.attrs, 1 if step.op is effect else None)
 
     def run(self, call: Call, slots: Slots) -> None:
         queue, arrays = call.work.queue, []
+        if self.switch is not None:
+            enabled = np.empty((), np.bool_)
+            queue.read(bytes_of(enabled), at(slots, self.operands[self.switch][0]))
+            if queue.device.has_values and not enabled:  # the results of an effect that is not wanted
+                return self._write(call, slots, [np.zeros(shape, dtype) for _, shape, dtype in self.results])
         for place, shape, dtype in self.operands:
             array = np.empty(shape, dtype)
             queue.read(bytes_of(array), at(slots, place))
@@ -100,6 +108,9 @@ class Routine(NamedTuple):
             values = queue.device.unguarded(partial(self.reference, *arrays, *self.attrs))
         else:
             values = [np.zeros(shape, dtype) for _, shape, dtype in self.results]
+        return self._write(call, slots, values)
+
+    def _write(self, call: Call, slots: Slots, values: Sequence[np.ndarray]) -> None:
         for (place, shape, dtype), value in zip(self.results, values, strict=True):
             made = np.empty(shape, dtype)
             np.copyto(made, value)

@@ -13,6 +13,7 @@ from hologram.ir.op import Shape
 from hologram.ir.symbolic import Expr, Int, bounds
 from hologram.primitives.movement import slice_extent
 from hologram.support.user_lines import located
+from hologram.trace.origins import is_traced, traced_slice
 from hologram.trace.recorder import assume, plain
 from hologram.trace.tensor import Tensor
 
@@ -58,6 +59,8 @@ class Selection:
         axis = len(self.triples)
         n = of[axis]
         if isinstance(part, slice):
+            if any(map(is_traced, (part.start, part.stop, part.step))):
+                raise traced_slice(part, axis)
             self.triples.append(_resolve(part, n))
             self._add_axis(slice_extent(*self.triples[-1]), axis)
         elif isinstance(part, (int, Expr)) and not self._is_dropped(part, n):

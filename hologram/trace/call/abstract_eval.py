@@ -68,4 +68,4 @@ def eval_shape(f: Callable[..., Any], /, *args: Any, **options: Any) -> Any:
     """
     signature = Signature(as_function(f, "eval_shape"), (), (), False)
     traced = trace_call(name_of(f), f, taken_apart(signature, args, options))
-    return tree.unflatten(traced.out_tree, [ShapeDtypeStruct(x.shape, x.dtype) for x in traced.graph.outputs])
+    return tree.unflatten(traced.out_tree, [ShapeDtypeStruct(x.shape, x.dtype) for x in traced.graph.outputs[: traced.out_tree.leaves]])

@@ -109,7 +109,7 @@ class Jitted:
         call, found = self._specialised(self._signature.take_apart(args, options))
         if found.executable.remote:
             realised_leaves(call.leaves)
-        if settings.native and found.is_new(call):
+        if settings.native and not settings.nans and found.is_new(call):
             self._go_native(call, found, args, options)
         return found.run(call.leaves)
 
@@ -122,8 +122,10 @@ class Jitted:
 
     def _specialised(self, call: Call) -> tuple[Call, Specialisation]:
         """The program for ``call``, and the call as that program takes it, with or without symbols."""
-        place = settings.code, *self._device_for(call)
-        if self._signature.automatic and self._specialisations.get((call.key, *place, 0)) is None:
+        place = (settings.code, settings.nans), *self._device_for(call)
+        if settings.nans:
+            call = call.concrete()
+        elif self._signature.automatic and self._specialisations.get((call.key, *place, 0)) is None:
             served = self._automatic(call, place)
             if served is not None:
                 return served

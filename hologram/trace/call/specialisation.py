@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from hologram.backends.device.storage import DeviceStorage
 from hologram.backends.residence import home
 from hologram.errors import IntegerRangeError
+from hologram.ir.graph import Graph
+from hologram.settings import settings
 from hologram.support.lru_cache import Recent
 from hologram.support.user_lines import located
 from hologram.trace import compiling, tree
@@ -19,6 +21,7 @@ from hologram.trace.call.signature import SCALAR_TYPES, Call
 from hologram.trace.call.trace_call import Traced
 from hologram.trace.convert import of_storage
 from hologram.trace.lazy import realise
+from hologram.trace.nonfinite import check_results
 from hologram.trace.operators import pinned
 from hologram.trace.tensor import Tensor
 
@@ -30,13 +33,14 @@ NATIVE_LIMIT = 1024  # signatures, and sizes of symbolic ones, that native code 
 class Specialisation:
     """The compiled form of one signature. ``seconds`` is what tracing and compiling took."""
 
-    __slots__ = ("executable", "out_tree", "assumptions", "decisions", "donated", "record", "seconds", "_forms")
+    __slots__ = ("executable", "out_tree", "assumptions", "decisions", "donated", "graph", "record", "seconds", "_forms")
 
     def __init__(
         self, executable: compiling.Executable, traced: Traced, donated: list[int], record: cache_misses.Record, seconds: float = 0.0
     ) -> None:
         self.executable, self.donated, self.record, self.seconds = executable, donated, record, seconds
         self.out_tree, self.assumptions, self.decisions = traced.out_tree, traced.assumptions, traced.decisions
+        self.graph = traced.graph if settings.nans else None  # where results are looked at
         self._forms = Recent(NATIVE_LIMIT)  # types of leaves, and sizes, of earlier calls by Python: how many there were
 
     def is_new(self, call: Call) -> bool:
@@ -53,8 +57,12 @@ class Specialisation:
 
     def tensors(self, leaves: Sequence[Any]) -> list[Tensor]:
         """The leaves of the results, for the dynamic leaves of a call."""
-        outputs = compiling.run(self.executable, [_storage_of(x) for x in leaves])
-        results = [of_storage(s) for s in outputs]
+        inputs = [_storage_of(x) for x in leaves]
+        outputs = compiling.run(self.executable, inputs)
+        if self.graph is not None:
+            check_results(self.graph.name, lambda: cast("Graph", self.graph), inputs, outputs)
+        del inputs
+        results = [of_storage(s) for s in outputs[: self.out_tree.leaves]]  # without the token of effects
         for t in results:
             if t._storage.owner is not None:
                 pinned(t)  # a borrowed argument may be returned as it is

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from hologram.errors import ArgumentError, ShapeError, TracedValueError
@@ -16,13 +17,14 @@ from hologram.support.user_lines import located, user_line
 from hologram.trace import tree
 from hologram.trace.call.signature import Call
 from hologram.trace.operators import node_as, operand, weak_default, wrap
+from hologram.trace.origins import argument_paths
 from hologram.trace.recorder import Trace, thread_state
 from hologram.trace.tree import Treedef
 
 
 class Traced:
     """What tracing a call gives: the graph, the structure of the results, and what was assumed of symbolic extents, of which ``decisions`` are
-    those by which calls get one program or another."""
+    those by which calls get one program or another. Behind the results the graph may have the token of its effects."""
 
     __slots__ = ("graph", "out_tree", "assumptions", "decisions", "refused")
 
@@ -39,13 +41,27 @@ def trace_call(name: str, function: Callable[..., Any], call: Call) -> Traced:
         with Trace(name, call.sizes) as trace, _sizes_noted(call):
             leaves = [wrap(trace.input(t.shape, t.dtype), t.weak) for t in call.types]
             args, options = call.arguments(leaves)
+            trace.paths = partial(_paths, function, call)
             results, out_tree = tree.flatten(function(*args, **options))
             outputs = [_output(x, name) for x in results]
+            if trace.last_token is not None:  # a result that no caller sees: what was called for its effect stays
+                outputs.append(trace.last_token)
     finally:  # also where an interrupt came before the trace, or a transform in it, ended itself
         thread_state.trace, thread_state.levels, thread_state.stacks = before
     noted("tracing", start)
     assumed, decided = (list(dict.fromkeys(of)) for of in (trace.assumptions, trace.decisions))
     return Traced(trace.graph(outputs), out_tree, assumed, decided, trace.refused)
+
+
+def _paths(function: Callable[..., Any], call: Call) -> list[str]:
+    """How the leaves of a call are called, as :func:`hologram.trace.origins.argument_paths`, without those that are static."""
+    args, options = call.arguments(list(range(len(call.types))))
+    static = object()
+    args = [static if i in call.statics else x for i, x in enumerate(args)]
+    options = {name: x for name, x in options.items() if name not in call.statics}
+    found = argument_paths(function, tuple(args), options)
+    fixed = sum(1 for i in call.statics if isinstance(i, int))
+    return found if not fixed else [p for p, x in zip(found, tree.leaves((tuple(args), options)), strict=True) if x is not static]
 
 
 @contextlib.contextmanager

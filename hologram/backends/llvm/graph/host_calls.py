@@ -21,8 +21,11 @@ from hologram.backends.llvm.graph import lapack
 from hologram.backends.llvm.graph.writer import GRAIN_NS, SERIAL_NS, Frame, GraphWriter
 from hologram.backends.llvm.text import Reg
 from hologram.graph.lower.host_step import HostStep
+from hologram.ir.leaves import const
+from hologram.ir.node import symbolic_bytes
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Expr, Int, is_static
+from hologram.primitives.host.effects import effect
 
 # --- writing ---------------------------------------------------------------------------------------------------------
 
@@ -31,7 +34,9 @@ def write_host(w: GraphWriter, step: HostStep, frame: Frame) -> None:
     """Writes the call of a step's routine."""
     arrays = [w.pointer(x, frame) for x in (*step.node.inputs, *step.results)]
     native = lapack.native(step)
-    if native is None:
+    if step.op is effect:
+        _call_where_enabled(w, step, arrays)
+    elif native is None:
         _call_python(w, step, arrays)
     else:
         _call_native(w, native, arrays)
@@ -72,6 +77,19 @@ def _call_python(w: GraphWriter, step: HostStep, arrays: list[Reg]) -> None:
     text = w.text(_described(step))
     values = [text, *[w.integers.integer(n) for n in symbolic], *arrays]
     w.return_if(f.emit(f"call i64 @hg_call_host(ptr %ctx, ptr {_stored(w, values)})", "i64", 1))
+
+
+def _call_where_enabled(w: GraphWriter, step: HostStep, arrays: list[Reg]) -> None:
+    """Calls Python for its effect; where the effect is not enabled, the results are zeros, and Python sees nothing of it."""
+    f = w.f
+    if step.node.inputs[1].op is const:
+        return _call_python(w, step, arrays)
+    for result, place in zip(step.results, arrays[len(step.node.inputs) :], strict=True):
+        nbytes = w.integers.integer(symbolic_bytes(result))
+        f.do(f"call void @llvm.memset.p0.i64({place.typed}, i8 0, {nbytes.typed}, i1 false)")
+    enabled = f.emit(f"load i8, ptr {arrays[1].text}, align 1", "i8", 1)
+    f.only_if(f.emit(f"icmp ne i8 {enabled.text}, 0", "i1", 1), lambda: _call_python(w, step, arrays))
+    return None
 
 
 def _described(step: HostStep) -> str:

@@ -51,6 +51,7 @@ declare i64 @hg_call_host(ptr, ptr)
 declare ptr @hg_bar_begin(ptr, ptr, i64)
 declare void @hg_bar_end(ptr, ptr)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 attributes #0 = { nounwind }
 attributes #1 = { nounwind alwaysinline }
 attributes #2 = { nounwind noinline cold }
