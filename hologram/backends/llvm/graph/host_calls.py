@@ -120,6 +120,7 @@ def call(args: int) -> None:
 def _prepared(text: bytes) -> Callable[[int], None]:
     name, attrs, operands, types = ast.literal_eval(text.decode())
     reference = TABLE[name].reference
+    into = getattr(reference, "into", None)  # of routines that write their results in place
     shapes = [(dtypes.of(d), shape) for d, shape in types]
     unknown = attrs.count([]) + sum(n is None for _, shape in shapes for n in shape)
 
@@ -132,6 +133,9 @@ def _prepared(text: bytes) -> Callable[[int], None]:
             arrays.append(_view(address, dtype, tuple(next(extents) if n is None else n for n in shape)))
         for a in arrays[:operands]:
             a.flags.writeable = False
+        if into is not None:
+            into(arrays[operands:], *arrays[:operands], *attributes)
+            return
         for to, value in zip(arrays[operands:], reference(*arrays[:operands], *attributes), strict=True):
             np.copyto(to, value)
 
