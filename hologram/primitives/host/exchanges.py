@@ -65,7 +65,7 @@ class Reference:
         types = ", ".join(f"{a.dtype}{list(a.shape)}" for a in arrays)
         settings = f" with {', '.join(map(str, own))}" if own else ""
         peers = _Peers(world, members, position, Call(f"{self.name} of {types} over {over} of {size}{settings}", place))
-        self.run(peers, [np.ascontiguousarray(a) for a in arrays], out, *own)
+        self.run(peers, [np.asarray(a, order="C") for a in arrays], out, *own)
 
 
 def _parted(args: tuple[Any, ...]) -> tuple[list[np.ndarray], tuple[Any, ...]]:
@@ -170,7 +170,7 @@ def _psum_scatter(peers: _Peers, arrays: Arrays, out: Arrays, axis: int) -> None
 
 def _slices(x: np.ndarray, axis: int) -> np.ndarray:
     """The slices along an axis, each without gaps."""
-    return np.ascontiguousarray(np.moveaxis(x, axis, 0))
+    return np.asarray(np.moveaxis(x, axis, 0), order="C")
 
 
 def _collected(peers: _Peers, sends: dict[int, np.ndarray], own: np.ndarray, out: np.ndarray, axis: int) -> None:
