@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import re
 import threading
 from collections.abc import Mapping
 from datetime import timedelta
@@ -49,8 +50,8 @@ class GlooWorld:
 
     def _exchange(self, call: Call, sends: Mapping[int, Any], receives: Mapping[int, Any], kept: list[Any]) -> None:
         header = _header(call)
-        sent = [(rank, work) for rank, data in sends.items() for work in self._send(rank, header, data, kept)]
-        heads = {rank: self._receive(rank, np.empty(MESSAGE_BYTES, np.uint8), kept) for rank in receives}
+        sent = [(rank, work) for rank, data in sends.items() for work in self._send(rank, call, header, data, kept)]
+        heads = {rank: self._receive(rank, call, np.empty(MESSAGE_BYTES, np.uint8), kept) for rank in receives}
         rest = {}
         for rank, (message, work) in heads.items():
             self._wait(work, rank, call)
@@ -59,28 +60,28 @@ class GlooWorld:
             into, start = receives[rank], MESSAGE_BYTES - INLINE_BYTES
             into[:INLINE_BYTES] = message[start : start + into.size]
             if into.size > INLINE_BYTES:
-                rest[rank] = self._receive(rank, into[INLINE_BYTES:], kept)
+                rest[rank] = self._receive(rank, call, into[INLINE_BYTES:], kept)
         for rank, (_, work) in rest.items():
             self._wait(work, rank, call)
         for rank, work in sent:
             self._wait(work, rank, call)
 
-    def _send(self, rank: int, header: np.ndarray, data: np.ndarray, kept: list[Any]) -> list[Any]:
+    def _send(self, rank: int, call: Call, header: np.ndarray, data: np.ndarray, kept: list[Any]) -> list[Any]:
         message = header.copy()
         start = MESSAGE_BYTES - INLINE_BYTES
         message[start : start + min(data.size, INLINE_BYTES)] = data[:INLINE_BYTES]
         parts = [message, data[INLINE_BYTES:]] if data.size > INLINE_BYTES else [message]
-        return [self._started(self.group.send, rank, part, kept) for part in parts]
+        return [self._started(self.group.send, rank, call, part, kept) for part in parts]
 
-    def _receive(self, rank: int, into: np.ndarray, kept: list[Any]) -> tuple[np.ndarray, Any]:
-        return into, self._started(self.group.recv, rank, into, kept)
+    def _receive(self, rank: int, call: Call, into: np.ndarray, kept: list[Any]) -> tuple[np.ndarray, Any]:
+        return into, self._started(self.group.recv, rank, call, into, kept)
 
-    def _started(self, start: Any, rank: int, data: np.ndarray, kept: list[Any]) -> Any:
+    def _started(self, start: Any, rank: int, call: Call, data: np.ndarray, kept: list[Any]) -> Any:
         tensor = _tensor(data)
         try:
             work = start([tensor], rank, 0)
         except RuntimeError as e:
-            raise DistributedError(f"rank {self.rank}: {self.names[rank]} is lost: {e}") from None
+            raise self._lost(rank, call, e) from None
         kept.append((work, tensor, data))
         return work
 
@@ -92,7 +93,11 @@ class GlooWorld:
             if any(word in text.lower() for word in _LATE):
                 late = f"{self.names[rank]} did not come to it within {self.timeout:g} s"
                 raise DistributedTimeoutError(f"rank {self.rank}, in {call}: {late}") from None
-            raise DistributedError(f"rank {self.rank}, in {call}: {self.names[rank]} is lost: {text}") from None
+            raise self._lost(rank, call, e) from None
+
+    def _lost(self, rank: int, call: Call, error: RuntimeError) -> DistributedError:
+        reason = re.sub(r"^\[.*?\] *|\. This is typically.*", "", str(error), flags=re.DOTALL)  # without Gloo's own file, and its advice
+        return DistributedError(f"rank {self.rank}, in {call}: {self.names[rank]} is lost: {reason}")
 
 
 def _header(call: Call) -> np.ndarray:
