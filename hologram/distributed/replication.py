@@ -10,6 +10,7 @@ from hologram.ir.node import Node
 from hologram.ir.op import MULTI_RESULT
 from hologram.ir.traversal import topological
 from hologram.primitives import control
+from hologram.primitives.markers import custom
 
 Axes = frozenset[str]
 NONE: Axes = frozenset()
@@ -23,7 +24,8 @@ def varying(graph: Graph, inputs: Sequence[Axes]) -> list[Axes]:
     for n in topological(graph.outputs):
         if n in found:
             continue
-        given = [found.get(x, NONE) for x in n.inputs]
+        inputs = n.inputs[:1] if n.op is custom else n.inputs  # which is its value, and knows what that was computed from
+        given = [found.get(x, NONE) for x in inputs]
         if n.op is control.project:
             found[n] = several[n.inputs[0]][n.attrs[0]]
         elif n.op.kind in MULTI_RESULT:
