@@ -31,6 +31,11 @@ class ShardedArray:
 
     It is a pytree of one leaf, the part: ``tree.map`` goes part by part, ``jit`` and ``grad`` take it. Its values are read with
     :meth:`addressable_data`, or whole with :func:`process_allgather`; it is computed with in :func:`shard_map`.
+
+    >>> mesh = hg.distributed.make_mesh((1,), "x")
+    >>> x = hg.device_put(np.arange(4.0), hg.distributed.NamedSharding(mesh, hg.distributed.PartitionSpec("x")))
+    >>> x.shape, x.addressable_data()
+    ((4,), Tensor([0., 1., 2., 3.], dtype=float64))
     """
 
     __slots__ = ("_part", "sharding")
@@ -47,10 +52,12 @@ class ShardedArray:
 
     @property
     def dtype(self) -> Any:
+        """The element type."""
         return self._part.dtype
 
     @property
     def ndim(self) -> int:
+        """The number of axes."""
         return len(self._part.shape)
 
     @property

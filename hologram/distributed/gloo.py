@@ -12,10 +12,10 @@ import re
 import threading
 from collections.abc import Mapping
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import torch
 
 from hologram.distributed.simulation import unequal
 from hologram.errors import DistributedError, DistributedTimeoutError
@@ -31,7 +31,10 @@ class GlooWorld:
     """The processes of a torch.distributed process group. ``names`` say where each rank runs."""
 
     def __init__(self, group: Any, rank: int, size: int, timeout: float, names: list[str]) -> None:
+        import torch  # optional
+
         self.group, self.rank, self.size, self.timeout, self.names = group, rank, size, timeout, names
+        self._torch, self._wait_at_most = torch, timedelta(seconds=timeout)
         self._lock = threading.Lock()
         self._failure: str | None = None
         self._under_way: list[Any] = []  # what Gloo reads or writes after a failure must stay
@@ -77,7 +80,7 @@ class GlooWorld:
         return into, self._started(self.group.recv, rank, call, into, kept)
 
     def _started(self, start: Any, rank: int, call: Call, data: np.ndarray, kept: list[Any]) -> Any:
-        tensor = _tensor(data)
+        tensor = self._tensor(data)
         try:
             work = start([tensor], rank, 0)
         except RuntimeError as e:
@@ -85,9 +88,16 @@ class GlooWorld:
         kept.append((work, tensor, data))
         return work
 
+    def _tensor(self, data: np.ndarray) -> Any:
+        """Memory as torch takes it; what is not to be written is only read."""
+        if data.flags.writeable:
+            return self._torch.from_numpy(data)
+        memory = (ctypes.c_uint8 * data.nbytes).from_address(data.ctypes.data)
+        return self._torch.frombuffer(memory, dtype=self._torch.uint8)
+
     def _wait(self, work: Any, rank: int, call: Call) -> None:
         try:
-            work.wait(timedelta(seconds=self.timeout))
+            work.wait(self._wait_at_most)
         except RuntimeError as e:
             text = str(e)
             if any(word in text.lower() for word in _LATE):
@@ -100,8 +110,9 @@ class GlooWorld:
         return DistributedError(f"rank {self.rank}, in {call}: {self.names[rank]} is lost: {reason}")
 
 
+@lru_cache(maxsize=1024)
 def _header(call: Call) -> np.ndarray:
-    """The header of a message, with room for data behind it."""
+    """The header of a message, with room for data behind it; not to be written to."""
     text = str(call).encode()[:_TEXT_BYTES]
     head = hashlib.blake2b(call.text.encode(), digest_size=_DIGEST_BYTES).digest() + len(text).to_bytes(2, "little") + text
     message = np.zeros(MESSAGE_BYTES, np.uint8)
@@ -114,11 +125,3 @@ def _text(message: np.ndarray) -> str:
     head = message.tobytes()
     length = int.from_bytes(head[_DIGEST_BYTES : _DIGEST_BYTES + 2], "little")
     return head[_DIGEST_BYTES + 2 : _DIGEST_BYTES + 2 + length].decode(errors="replace")
-
-
-def _tensor(data: np.ndarray) -> torch.Tensor:
-    """Memory as torch takes it; what is not to be written is only read."""
-    if data.flags.writeable:
-        return torch.from_numpy(data)
-    memory = (ctypes.c_uint8 * data.nbytes).from_address(data.ctypes.data)
-    return torch.frombuffer(memory, dtype=torch.uint8)

@@ -41,6 +41,10 @@ def initialize(
 
     Raises DistributedError where the environment says too little, where it was called before, and where torch is not installed;
     DistributedTimeoutError where others do not come.
+
+    >>> hg.distributed.initialize("localhost:1234", num_processes=8)
+    Traceback (most recent call last):
+    hologram.errors.DistributedError: initialize: neither the arguments nor the environment say process_id: ...
     """
     if _joined:
         raise located(DistributedError("initialize: this process has joined others already: see hg.distributed.shutdown"))

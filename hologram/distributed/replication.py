@@ -24,8 +24,8 @@ def varying(graph: Graph, inputs: Sequence[Axes]) -> list[Axes]:
     for n in topological(graph.outputs):
         if n in found:
             continue
-        inputs = n.inputs[:1] if n.op is custom else n.inputs  # which is its value, and knows what that was computed from
-        given = [found.get(x, NONE) for x in inputs]
+        read = n.inputs[:1] if n.op is custom else n.inputs  # of a custom node its value
+        given = [found.get(x, NONE) for x in read]
         if n.op is control.project:
             found[n] = several[n.inputs[0]][n.attrs[0]]
         elif n.op.kind in MULTI_RESULT:

@@ -12,7 +12,7 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram.distributed import NamedSharding, PartitionSpec, make_array_from_process_local_data, simulate
 from hologram.errors import ArgumentError, AxisNameError, AxisOutOfRange, DTypeError, ShapeError, TransformError
-from tests.support.collective_cases import CASES, SHAPE, Case, N
+from tests.support.distributed.cases import CASES, SHAPE, Case, N
 
 TYPES = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16, np.int32, np.int8, np.uint64, np.complex64]
 P = PartitionSpec

@@ -17,7 +17,7 @@ import pytest
 import hologram as hg
 from hologram.distributed.environment import Place, find_place, first_node
 from hologram.errors import ArgumentError, DistributedError
-from tests.support import distributed_program
+from tests.support.distributed import program
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT = 90.0  # seconds for all processes of a test, most of which go into importing torch
@@ -34,7 +34,7 @@ def free_port() -> int:
 def run(size: int, fault: str, timeout: float) -> dict[int, dict[str, Any]]:
     """What each rank of the program says, as torchrun would start it; a rank that is killed says nothing."""
     where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(size), "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-W", "error::RuntimeWarning", "-m", "tests.support.distributed_program", fault, str(timeout)]
+    command = [sys.executable, "-W", "error::RuntimeWarning", "-m", "tests.support.distributed.program", fault, str(timeout)]
     started = [
         subprocess.Popen(command, env=os.environ | where | {"RANK": str(r)}, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for r in range(size)
@@ -60,14 +60,14 @@ def run(size: int, fault: str, timeout: float) -> dict[int, dict[str, Any]]:
             "dies",
             60.0,
             "DistributedError",
-            ["rank 0, in psum of float32[3] over 'i' of 2 at distributed_program.py", "rank 1 (host ", "is lost"],
+            ["rank 0, in psum of float32[3] over 'i' of 2 at program.py", "rank 1 (host ", "is lost"],
         ),
         (2, "hangs", 2.0, "DistributedTimeoutError", ["rank 1 (host ", "did not come to it within 2 s"]),
     ],
 )
 def test_processes_have_the_bits_of_simulated_ranks_and_end_together(size: int, fault: str, timeout: float, error: str, texts: list[str]) -> None:
     said = run(size, fault, timeout)
-    for rank, want in enumerate(hg.distributed.simulate(size).run(distributed_program.results)):
+    for rank, want in enumerate(hg.distributed.simulate(size).run(program.results)):
         if rank in said:
             assert said[rank]["results"] == want
     for rank in range(size):

@@ -7,6 +7,7 @@ once: the bits depend on nothing but the values and the number of ranks.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from types import SimpleNamespace
@@ -19,6 +20,7 @@ from hologram.errors import DistributedError
 from hologram.support.world import Call, World, current_world
 
 SMALL_BYTES = 1 << 15  # of a sum, that each rank sends to every other
+MAX_SCRATCH_BYTES = 1 << 26
 
 Arrays = Sequence[np.ndarray]
 
@@ -56,16 +58,20 @@ class Reference:
 
     def into(self, out: Arrays, *args: Any) -> None:
         arrays, attrs = _parted(args)
-        *own, axes, size, mesh, place = attrs
         world = current_world()
-        if max(mesh[2], default=int(np.prod(mesh[1])) - 1) >= world.size:
-            raise DistributedError(f"{self.name}: the mesh {dict(zip(*mesh[:2], strict=True))} has more ranks than the {world.size} that run{place}")
-        members, position = group(world.rank, axes, mesh)
-        over = ", ".join(map(repr, axes))
-        types = ", ".join(f"{a.dtype}{list(a.shape)}" for a in arrays)
-        settings = f" with {', '.join(map(str, own))}" if own else ""
-        peers = _Peers(world, members, position, Call(f"{self.name} of {types} over {over} of {size}{settings}", place))
-        self.run(peers, [np.asarray(a, order="C") for a in arrays], out, *own)
+        found = _call(self.name, world.rank, world.size, tuple([(a.dtype, a.shape) for a in arrays]), attrs)
+        self.run(_Peers(world, *found), [np.asarray(a, order="C") for a in arrays], out, *attrs[:-4])
+
+
+@lru_cache(maxsize=4096)
+def _call(name: str, rank: int, running: int, types: tuple[Any, ...], attrs: tuple[Any, ...]) -> tuple[tuple[int, ...], int, Call]:
+    """The ranks that take part, the rank's place among them, and what the call is called. Raises DistributedError for a mesh that does not fit."""
+    *own, axes, size, mesh, place = attrs
+    if max(mesh[2], default=int(np.prod(mesh[1])) - 1) >= running:
+        raise DistributedError(f"{name}: the mesh {dict(zip(*mesh[:2], strict=True))} has more ranks than the {running} that run{place}")
+    given = ", ".join(f"{dtype}{list(shape)}" for dtype, shape in types)
+    settings = f" with {', '.join(map(str, own))}" if own else ""
+    return *group(rank, axes, mesh), Call(f"{name} of {given} over {', '.join(map(repr, axes))} of {size}{settings}", place)
 
 
 def _parted(args: tuple[Any, ...]) -> tuple[list[np.ndarray], tuple[Any, ...]]:
@@ -96,7 +102,7 @@ def _bytes(a: np.ndarray) -> np.ndarray:
 def _reduction(combine: Callable[..., Any]) -> Callable[..., None]:
     def run(peers: _Peers, arrays: Arrays, out: Arrays) -> None:
         whole = sum(a.nbytes for a in arrays)
-        reduce = _reduce_small if whole <= SMALL_BYTES or len(peers.members) <= 2 else _reduce_large
+        reduce = _reduce_small if whole <= SMALL_BYTES else _reduce_large
         reduce(peers, arrays, out, combine)
 
     return run
@@ -152,17 +158,39 @@ def _reduce_parts(peers: _Peers, x: np.ndarray, out: np.ndarray, combine: Callab
     n, me = len(peers.members), peers.position
     ends = [x.size * i // n for i in range(n + 1)]
     parts = [slice(ends[i], ends[i + 1]) for i in range(n)]
-    inbox = {i: np.empty(ends[me + 1] - ends[me], x.dtype) for i in peers.others}
+    inbox = _inbox(peers, ends[me + 1] - ends[me], x.dtype)
     peers.exchange({i: x[parts[i]] for i in peers.others}, inbox)
     _combined([x[parts[me]] if i == me else inbox[i] for i in range(n)], out[parts[me]], combine)
     peers.exchange({i: out[parts[me]] for i in peers.others}, {i: out[parts[i]] for i in peers.others})
 
 
+class _Scratch(threading.local):
+    """Memory of a thread that is used again: fresh pages cost as much as the wire."""
+
+    memory = np.empty(0, np.uint8)
+
+
+_scratch = _Scratch()
+
+
+def _inbox(peers: _Peers, size: int, dtype: np.dtype[Any]) -> dict[int, np.ndarray]:
+    """Room for ``size`` elements of every other rank, until the thread's next call."""
+    nbytes = -(-size * dtype.itemsize // 64) * 64
+    if nbytes * len(peers.others) > _scratch.memory.size:
+        memory = np.empty(nbytes * len(peers.others), np.uint8)
+        if memory.size <= MAX_SCRATCH_BYTES:
+            _scratch.memory = memory
+    else:
+        memory = _scratch.memory
+    return {p: memory[k * nbytes :][: size * dtype.itemsize].view(dtype) for k, p in enumerate(peers.others)}
+
+
 def _psum_scatter(peers: _Peers, arrays: Arrays, out: Arrays, axis: int) -> None:
     slices = _slices(arrays[0], axis)
-    inbox = {i: np.empty(slices.shape[1:], slices.dtype) for i in peers.others}
+    own = slices[peers.position, ...]
+    inbox = {i: a.reshape(own.shape) for i, a in _inbox(peers, own.size, own.dtype).items()}
     peers.exchange({i: slices[i, ...] for i in peers.others}, inbox)
-    _combined([inbox.get(i, slices[peers.position, ...]) for i in range(len(peers.members))], out[0], np.add)
+    _combined([inbox.get(i, own) for i in range(len(peers.members))], out[0], np.add)
 
 
 # --- movement --------------------------------------------------------------------------------------------------------

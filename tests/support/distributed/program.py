@@ -1,4 +1,4 @@
-"""A program that tests start as several processes: ``python -m tests.support.distributed_program FAULT TIMEOUT``.
+"""A program that tests start as several processes: ``python -m tests.support.distributed.program FAULT TIMEOUT``.
 
 Each rank prints a line of JSON: what it computed, and the error with which it ended, after a fault on rank 1.
 """
@@ -17,7 +17,7 @@ import numpy as np
 import hologram as hg
 from hologram.distributed import NamedSharding, PartitionSpec, initialize, make_array_from_process_local_data, process_count, process_index
 from hologram.errors import DistributedError
-from tests.support.collective_cases import CASES, SHAPE
+from tests.support.distributed.cases import CASES, SHAPE
 
 P = PartitionSpec
 
