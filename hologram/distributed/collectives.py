@@ -309,10 +309,10 @@ def pbroadcast(x: Any, axis_name: Names, source: int) -> Any:
 
 
 def _index(over: Sequence[_Over]) -> Any:
-    found: Any = 0
-    for one in over:
-        here = one.number[0] if one.number else _emit(ops.axis_index, [], one)[0]
-        found = found * one.size + wrap(here)
+    numbers = [wrap(one.number[0] if one.number else _emit(ops.axis_index, [], one)[0]) for one in over]
+    found = numbers[0]
+    for one, number in zip(over[1:], numbers[1:], strict=True):
+        found = found * one.size + number
     return found
 
 
@@ -322,7 +322,7 @@ def axis_index(axis_name: Names) -> Any:
     >>> hg.vmap(lambda x: hg.lax.axis_index("i"), axis_name="i")(hnp.zeros(3))
     Tensor([0, 1, 2], dtype=int64)
     """
-    return _index(_over(axis_name, "axis_index")) + 0
+    return _index(_over(axis_name, "axis_index"))
 
 
 def axis_size(axis_name: Names) -> int:

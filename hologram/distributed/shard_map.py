@@ -7,7 +7,7 @@ goes in through ``enter_replicated`` and comes out through ``exit_replicated``, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import hologram.primitives.host.collectives as ops
 from hologram.control.tracing import Traced, Type, as_node, close_bodies
@@ -31,6 +31,7 @@ from hologram.trace.recorder import current, record, transforming
 from hologram.trace.tree import LEAF, Treedef
 from hologram.transform.named_axes import NamedAxis, bound, mesh_axes
 from hologram.transform.nodes import has_tangents
+from hologram.transform.rules.collectives import entered
 from hologram.transform.transformed import Transformed
 
 __all__ = ["process_allgather", "shard_map"]
@@ -112,17 +113,18 @@ def _inline(f: Callable[..., Any], options: tuple[Mesh, Any, Any, bool], args: t
         raise located(ArgumentError("shard_map: there is a shard_map around this one already: one mesh has all axes"))
     axes = [NamedAxis(name, size, None, mesh.literal) for name, size in mesh.shape.items()]
     with bound(axes):
-        entered = _Entered(mesh)
-        local_args = entered.mapped(args, in_specs, "in_specs")
-        traced = Traced("shard_map", f, entered.types, lambda leaves: _filled(local_args, iter(leaves)))
+        given = _Arguments(mesh)
+        local_args = given.mapped(args, in_specs)
+        types = [Type(x.shape, x.node.dtype, x.weak) for x in given.found]
+        traced = Traced("shard_map", f, types, lambda leaves: _filled(local_args, iter(leaves)))
         for i in range(len(traced.nodes)):
             traced.strengthen(i)
         outer, (body,) = close_bodies([traced])
         specs = _spread(out_specs, traced.result, "out_specs")
-        differing = varying(body.graph, [NONE] * len(outer) + entered.varying)
+        differing = varying(body.graph, [NONE] * len(outer) + [x.varying(mesh) for x in given.found])
         if check:
             _require_replicated(mesh, specs, differing, traced.paths)
-        nodes = _recorded(body, [*[_enter(x, mesh.axis_names, mesh) for x in outer], *entered.nodes])
+        nodes = _recorded(body, _entered(mesh, outer, given.found))
         return tree.unflatten(traced.treedef, [_left(x, mesh, spec) for x, spec in zip(nodes, specs, strict=True)])
 
 
@@ -180,58 +182,85 @@ def _children_of_specs(specs: Any, data: Any, children: Sequence[Any], value: An
 # --- going in --------------------------------------------------------------------------------------------------------
 
 
-def _enter(x: Node, axes: Sequence[str], mesh: Mesh) -> Node:
-    """``x``, the same along ``axes``, as each rank reads it."""
-    return record(ops.enter_replicated, (x,), (tuple(axes), mesh.literal)) if axes and has_tangents(x.dtype) else x
-
-
 def _leave(x: Node, axes: Sequence[str], mesh: Mesh) -> Node:
     """``x``, the same along ``axes``, as one value."""
     return record(ops.exit_replicated, (x,), (tuple(axes), mesh.literal)) if axes and has_tangents(x.dtype) else x
 
 
-def _others(mesh: Mesh, spec: PartitionSpec) -> list[str]:
-    return [n for n in mesh.axis_names if n not in spec.names()]
+def _others(mesh: Mesh, spec: PartitionSpec) -> tuple[str, ...]:
+    return tuple(n for n in mesh.axis_names if n not in spec.names())
 
 
-class _Entered:
-    """The arguments' leaves as this rank reads them, with the axes along which they differ."""
+class _Argument(NamedTuple):
+    """A leaf of the arguments: this rank's part, of ``shape``, is ``node`` itself, or is to be ``cut`` out of it. ``same`` are the axes along which
+    ``node`` is the same on every rank."""
+
+    node: Node
+    weak: bool
+    spec: PartitionSpec
+    same: tuple[str, ...]
+    shape: tuple[int, ...]
+    cut: bool
+
+    def varying(self, mesh: Mesh) -> Axes:
+        """The axes along which the parts may differ."""
+        return frozenset(n for n in self.spec.names() if mesh.shape[n] > 1)
+
+
+class _Arguments:
+    """The arguments' leaves."""
 
     def __init__(self, mesh: Mesh) -> None:
         self.mesh = mesh
-        self.nodes: list[Node] = []
-        self.types: list[Type] = []
-        self.varying: list[Axes] = []
+        self.found: list[_Argument] = []
 
-    def mapped(self, args: tuple[Any, ...], specs: Any, what: str) -> tuple[Any, ...]:
-        """The arguments with one leaf in the place of each array."""
+    def mapped(self, args: tuple[Any, ...], specs: Any) -> tuple[Any, ...]:
+        """The arguments with a leaf in the place of each array."""
         if isinstance(specs, (tuple, list)) and len(specs) != len(args):
-            raise located(ArgumentError(f"shard_map: {what} has {len(specs)} entries for {len(args)} arguments"))
-        found: tuple[Any, ...] = _map(self._leaf, args, specs, what)
-        return found
+            raise located(ArgumentError(f"shard_map: in_specs has {len(specs)} entries for {len(args)} arguments"))
+        leaves: tuple[Any, ...] = _map(self._note, args, specs, "in_specs")
+        return leaves
 
-    def _leaf(self, x: Any, spec: PartitionSpec) -> int:
-        node, weak = self._part_of_sharded(x, spec) if isinstance(x, ShardedArray) else self._part_of_whole(x, spec)
-        self.nodes.append(node)
-        self.types.append(Type(node.shape, node.dtype, weak))
-        self.varying.append(frozenset(n for n in spec.names() if self.mesh.shape[n] > 1))
-        return len(self.nodes)
+    def _note(self, x: Any, spec: PartitionSpec) -> int:
+        self.found.append(self._argument(x, spec))
+        return len(self.found)
 
-    def _part_of_sharded(self, x: ShardedArray, spec: PartitionSpec) -> tuple[Node, bool]:
+    def _argument(self, x: Any, spec: PartitionSpec) -> _Argument:
+        if not isinstance(x, ShardedArray):
+            return self._of_whole(x, spec)
         if x.sharding.mesh != self.mesh:
             raise located(ArgumentError(f"shard_map over {self.mesh}: an argument lies on {x.sharding.mesh}"))
-        if x.sharding == NamedSharding(self.mesh, spec):
-            return _enter(node_of(asarray(x.addressable_data())), _others(self.mesh, spec), self.mesh), False
-        return self._part_of_whole(wrap(_leave(node_of(_whole(x)), self.mesh.axis_names, self.mesh)), spec)
+        if x.sharding != NamedSharding(self.mesh, spec):
+            return self._of_whole(wrap(_leave(node_of(_whole(x)), self.mesh.axis_names, self.mesh)), spec)
+        part = node_of(asarray(x.addressable_data()))
+        return _Argument(part, False, spec, _others(self.mesh, spec), part.shape, False)  # type: ignore[arg-type]
 
-    def _part_of_whole(self, x: Any, spec: PartitionSpec) -> tuple[Node, bool]:
+    def _of_whole(self, x: Any, spec: PartitionSpec) -> _Argument:
         node, weak = as_node(x, "shard_map")
-        parts = NamedSharding(self.mesh, spec).shard_shape(node.shape, "shard_map")  # type: ignore[arg-type]
-        value = wrap(_enter(node, self.mesh.axis_names, self.mesh), weak)
-        for axis, names in enumerate(spec.normalised()):
-            if parts[axis] != node.shape[axis]:
-                value = dynamic_slice_in_dim(value, axis_index(names) * parts[axis], parts[axis], axis)
-        return node_of(value), weak
+        shape = NamedSharding(self.mesh, spec).shard_shape(node.shape, "shard_map")  # type: ignore[arg-type]
+        return _Argument(node, weak, spec, self.mesh.axis_names, shape, shape != node.shape)
+
+
+def _entered(mesh: Mesh, outer: Sequence[Node], arguments: Sequence[_Argument]) -> list[Node]:
+    """What the body reads from around it, and this rank's parts of the arguments. What is the same on every rank along the same axes goes in
+    together, so that a derivative sums all of it at once."""
+    nodes = [*outer, *[a.node for a in arguments]]
+    same = [mesh.axis_names] * len(outer) + [a.same for a in arguments]
+    for axes in dict.fromkeys(same):
+        places = [i for i, x in enumerate(nodes) if same[i] == axes and axes and has_tangents(x.dtype)]
+        if places:
+            for i, x in zip(places, entered([nodes[i] for i in places], axes, mesh.literal), strict=True):
+                nodes[i] = x
+    return [*nodes[: len(outer)], *[_cut(x, a) if a.cut else x for x, a in zip(nodes[len(outer) :], arguments, strict=True)]]
+
+
+def _cut(x: Node, argument: _Argument) -> Node:
+    """This rank's part of an array."""
+    value = wrap(x, argument.weak)
+    for axis, names in enumerate(argument.spec.normalised()):
+        if argument.shape[axis] != x.shape[axis]:
+            value = dynamic_slice_in_dim(value, axis_index(names) * argument.shape[axis], argument.shape[axis], axis)
+    return node_of(value)
 
 
 def _whole(x: ShardedArray) -> Any:

@@ -121,6 +121,21 @@ def test_the_program_shows_its_collectives_and_lines() -> None:
     np.testing.assert_array_equal(np.asarray(f(np.ones(3, np.float32))), [2, 2, 2])
 
 
+def test_a_gradient_from_outside_is_summed_at_once() -> None:
+    mesh = hg.make_mesh((1,), "x")
+    mapped = hg.shard_map(lambda w, x: ((x @ w["a"] + w["b"]) ** 2).sum(), mesh, (P(), P("x")), P(), check_vma=False)
+
+    def three_times(w: Any) -> Any:
+        return hg.lax.scan(lambda c, _: (c + mapped(w, X), None), np.float32(0), None, length=3)[0]
+
+    w = {"a": W, "b": np.ones(3, np.float32)}
+    text = hg.jit(hg.grad(mapped)).lower(w, X).as_text("canonical")
+    assert text.count(" = psum ") == 1 and "replicated" not in text
+    assert "replicated" not in hg.jit(hg.grad(three_times)).lower(w).as_text("canonical")
+    found, want = hg.jit(hg.grad(three_times))(w), hg.grad(lambda v: 3 * ((X @ v["a"] + v["b"]) ** 2).sum())(w)
+    np.testing.assert_allclose(np.asarray(found["a"]), np.asarray(want["a"]), rtol=1e-4)
+
+
 def differs_in_a_scan(x: Any) -> Any:
     carry, _ = hg.lax.scan(lambda c, row: (c + row, None), hnp.zeros(6, np.float32), x)
     return hg.lax.psum(carry, "x") + carry

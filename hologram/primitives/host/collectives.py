@@ -11,7 +11,7 @@ on it, and batching is what removes it. ``axes`` are names, ``size`` is how many
 - ``ppermute(x; perm)``: what the rank gets by the pairs (source, destination) of ``perm``; zeros where nobody sends.
 - ``pbroadcast(x; source)``: the ``x`` of rank ``source``.
 - ``axis_index()``: the rank's number along axes of a mesh.
-- ``enter_replicated(x)``: ``x``, equal everywhere, as each rank reads it: its cotangent is the sum of the ranks'.
+- ``enter_replicated``: of one or more arrays, equal everywhere, as each rank reads them: their cotangents are the sums of the ranks', all in one.
 - ``exit_replicated(x)``: ``x``, equal everywhere, as one value again: its cotangent goes to the first rank.
 """
 
@@ -109,7 +109,13 @@ def _identity(x: Any, *_: Any) -> Any:
     return x
 
 
-enter_replicated, exit_replicated = (
-    register(Op(name, "mark", 1, _first, _identity, attrs=("axes", "mesh"), kinds="biufc", cost=0))
-    for name in ("enter_replicated", "exit_replicated")
-)
+def _all(inputs: Inputs, attrs: Attrs) -> list[Type]:
+    return [(x.shape, x.dtype) for x in inputs]
+
+
+def _as_they_are(*args: Any) -> list[Any]:
+    return list(args[:-2])
+
+
+enter_replicated = define_host_op("enter_replicated", None, _all, _as_they_are, "axes", "mesh", kinds="biufc", cost=0)
+exit_replicated = register(Op("exit_replicated", "mark", 1, _first, _identity, attrs=("axes", "mesh"), kinds="biufc", cost=0))

@@ -120,21 +120,43 @@ for _op, _back in (
 # --- replicated values -----------------------------------------------------------------------------------------------
 
 
-def _enter_transpose(c: Node, linear: Flags, x: Node, axes: tuple[str, ...], mesh: tuple[Any, ...]) -> tuple[Node]:
-    return (_on(ops.psum, c, (), (axes, _size(axes, mesh), mesh, "")),)
+def entered(xs: Sequence[Node], axes: tuple[str, ...], mesh: tuple[Any, ...]) -> list[Node]:
+    """Values that are equal everywhere, as each rank reads them."""
+    node = record(ops.enter_replicated, tuple(xs), (axes, mesh))
+    return [result(node, i, x) for i, x in enumerate(xs)]
+
+
+def _enter_jvp(tangents: Sequence[Node | None], out: Node, *rest: Any) -> Results:
+    *_, axes, mesh = rest
+    made = iter(entered([t for t in tangents if t is not None], axes, mesh))
+    return tuple([None if t is None else next(made) for t in tangents])
+
+
+def _enter_transpose(cotangents: Results, linear: Flags, *rest: Any) -> Results:
+    """One sum of all cotangents."""
+    *_, axes, mesh = rest
+    there = [c for c in cotangents if c is not None]
+    node = record(ops.psum, tuple(there), (axes, _size(axes, mesh), mesh, ""))
+    sums = iter([result(node, i, c) for i, c in enumerate(there)])
+    return tuple([None if c is None else next(sums) for c in cotangents])
+
+
+def _enter_batch(size: Int, batched: Flags, *rest: Any) -> Node:
+    *xs, axes, mesh = rest
+    return record(ops.enter_replicated, tuple([x if flag else stack_of(x, size) for x, flag in zip(xs, batched, strict=True)]), (axes, mesh))
 
 
 def _exit_transpose(c: Node, linear: Flags, x: Node, axes: tuple[str, ...], mesh: tuple[Any, ...]) -> tuple[Node]:
     return (_only_at(c, rank_index(axes, mesh), 0),)
 
 
-for _op, _mark_transpose in ((ops.enter_replicated, _enter_transpose), (ops.exit_replicated, _exit_transpose)):
-    transforms(
-        _op,
-        jvp=lambda ts, out, x, *attrs, op=_op: record(op, (ts[0],), attrs),
-        transpose=_mark_transpose,
-        batch=lambda size, batched, x, *attrs, op=_op: record(op, (x,), attrs),
-    )
+transforms(ops.enter_replicated, jvp=_enter_jvp, transpose=_enter_transpose, batch=_enter_batch)
+transforms(
+    ops.exit_replicated,
+    jvp=lambda ts, out, x, *attrs: record(ops.exit_replicated, (ts[0],), attrs),
+    transpose=_exit_transpose,
+    batch=lambda size, batched, x, *attrs: record(ops.exit_replicated, (x,), attrs),
+)
 
 
 # --- stacks ----------------------------------------------------------------------------------------------------------
