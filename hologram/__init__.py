@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 from hologram.version import __version__
 
 if TYPE_CHECKING:
-    from hologram import debug, dtypes, errors, fft, lax, linalg, nn, numpy, random, settings, special
+    from hologram import debug, distributed, dtypes, errors, fft, lax, linalg, nn, numpy, random, settings, special
     from hologram.control import associative_scan, cond, fori_loop, scan, switch, while_loop
     from hologram.control.callbacks import pure_callback
     from hologram.control.effects import io_callback
     from hologram.control.progress import progress
+    from hologram.distributed.array import make_array_from_process_local_data
+    from hologram.distributed.mesh import make_mesh
+    from hologram.distributed.shard_map import shard_map
     from hologram.notebook.images import as_image
     from hologram.profiling.profile import profile
     from hologram.saved.exporting import export
@@ -73,12 +76,15 @@ _WHERE = {
     "jvp": "transform.api",
     "linearize": "transform.api",
     "load": "saved.loading",
+    "make_array_from_process_local_data": "distributed.array",
     "make_graph": "trace.call.stages",
+    "make_mesh": "distributed.mesh",
     "progress": "control.progress",
     "profile": "profiling.profile",
     "pure_callback": "control.callbacks",
     "scan": "control.loops",
     "set_num_threads": "trace.devices",
+    "shard_map": "distributed.shard_map",
     "stop_gradient": "transform.api",
     "stream": "trace.streams",
     "switch": "control.branches",
@@ -88,15 +94,16 @@ _WHERE = {
     "vmap": "transform.stacking",
     "while_loop": "control.loops",
 }
-_PACKAGES = ("debug", "dtypes", "errors", "fft", "lax", "linalg", "nn", "numpy", "random", "settings", "special")
+_PACKAGES = ("debug", "distributed", "dtypes", "errors", "fft", "lax", "linalg", "nn", "numpy", "random", "settings", "special")
 _MODULES = {name: name for name in _PACKAGES} | {"backend": "sdk.backend", "ops": "sdk.ops", "tree": "trace.tree"}
 
 __all__ = [
     "Buffer", "Executor", "ShapeDtypeStruct", "Tensor", "__version__", "as_image", "asarray", "associative_scan", "backend", "block_until_ready",
-    "checkpoint", "clear_caches", "cond", "custom_jvp", "custom_vjp", "debug", "default_device", "device_put", "devices", "disable_jit", "dtypes",
-    "errors", "eval", "eval_shape", "explain", "export", "fft", "fori_loop", "from_dlpack", "grad", "hessian", "io_callback", "jacfwd", "jacrev",
-    "jit", "jvp", "lax", "linalg", "linearize", "load", "make_graph", "nn", "numpy", "ops", "profile", "progress", "pure_callback", "random", "scan",
-    "set_num_threads", "settings", "special", "stop_gradient", "stream", "switch", "tensor", "tree", "value_and_grad", "vjp", "vmap", "while_loop",
+    "checkpoint", "clear_caches", "cond", "custom_jvp", "custom_vjp", "debug", "default_device", "device_put", "devices", "disable_jit",
+    "distributed", "dtypes", "errors", "eval", "eval_shape", "explain", "export", "fft", "fori_loop", "from_dlpack", "grad", "hessian", "io_callback",
+    "jacfwd", "jacrev", "jit", "jvp", "lax", "linalg", "linearize", "load", "make_array_from_process_local_data", "make_graph", "make_mesh", "nn",
+    "numpy", "ops", "profile", "progress", "pure_callback", "random", "scan", "set_num_threads", "settings", "shard_map", "special", "stop_gradient",
+    "stream", "switch", "tensor", "tree", "value_and_grad", "vjp", "vmap", "while_loop",
 ]  # fmt: skip
 
 

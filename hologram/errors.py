@@ -60,6 +60,10 @@ class TreeError(HologramError, TypeError):
     """Pytrees of different structure, or with a leaf of an unknown type."""
 
 
+class AxisNameError(HologramError, NameError):
+    """A named axis that no ``vmap`` or ``shard_map`` around the code has."""
+
+
 class StaticArgumentError(HologramError, TypeError):
     """A static argument that cannot be hashed."""
 
@@ -90,6 +94,14 @@ class OutOfMemory(HologramError, MemoryError):
 
 class DeviceError(HologramError, RuntimeError):
     """A device or backend that cannot be had, and why."""
+
+
+class DistributedError(HologramError, RuntimeError):
+    """Processes that run a program together and cannot go on: one is lost, or they do not run the same program."""
+
+
+class DistributedTimeoutError(DistributedError, TimeoutError):
+    """A process that did not come to a collective in time."""
 
 
 class UnsupportedError(DeviceError, NotImplementedError):

@@ -1,6 +1,20 @@
-"""Names of ``jax.lax``: windows of arrays, loops and branches, ``top_k``. Other packages have them too: ``hologram.numpy``, ``hologram.control``."""
+"""Names of ``jax.lax``: windows of arrays, loops and branches, collectives, ``top_k``. Other packages have them too:
+``hologram.numpy``, ``hologram.control``, ``hologram.distributed``."""
 
 from hologram.control import associative_scan, cond, fori_loop, map, scan, switch, while_loop
+from hologram.distributed.collectives import (
+    all_gather,
+    all_to_all,
+    axis_index,
+    axis_size,
+    pbroadcast,
+    pmax,
+    pmean,
+    pmin,
+    ppermute,
+    psum,
+    psum_scatter,
+)
 from hologram.numpy.indexing.dynamic import (
     dynamic_index_in_dim,
     dynamic_slice,
@@ -12,7 +26,11 @@ from hologram.numpy.indexing.dynamic import (
 from hologram.numpy.sorting import top_k
 
 __all__ = [
+    "all_gather",
+    "all_to_all",
     "associative_scan",
+    "axis_index",
+    "axis_size",
     "cond",
     "dynamic_index_in_dim",
     "dynamic_slice",
@@ -22,6 +40,13 @@ __all__ = [
     "dynamic_update_slice_in_dim",
     "fori_loop",
     "map",
+    "pbroadcast",
+    "pmax",
+    "pmean",
+    "pmin",
+    "ppermute",
+    "psum",
+    "psum_scatter",
     "scan",
     "switch",
     "top_k",

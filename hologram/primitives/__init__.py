@@ -3,10 +3,10 @@
 from hologram.ir.op import TABLE, Op
 from hologram.primitives import control, indexing, iota, markers, movement, reductions, sorted_scatter, sorting, windows
 from hologram.primitives.complex import parts
-from hologram.primitives.host import effects, factorizations, fourier, host_op
+from hologram.primitives.host import collectives, effects, factorizations, fourier, host_op
 from hologram.primitives.scalar import composite, division, elementwise, mathematics, special
 
 __all__ = [
-    "TABLE", "Op", "composite", "control", "division", "effects", "elementwise", "factorizations", "fourier", "host_op", "indexing", "iota",
-    "markers", "mathematics", "movement", "parts", "reductions", "sorted_scatter", "sorting", "special", "windows",
+    "TABLE", "Op", "collectives", "composite", "control", "division", "effects", "elementwise", "factorizations", "fourier", "host_op", "indexing",
+    "iota", "markers", "mathematics", "movement", "parts", "reductions", "sorted_scatter", "sorting", "special", "windows",
 ]  # fmt: skip

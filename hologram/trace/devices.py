@@ -9,7 +9,7 @@ from hologram.errors import ArgumentError
 from hologram.ir.devices import Devices
 from hologram.ir.devices import devices as every_device
 from hologram.support.user_lines import located
-from hologram.trace import lazy, tree
+from hologram.trace import hooks, lazy, tree
 from hologram.trace.call import jit
 from hologram.trace.checks import integer
 from hologram.trace.convert import asarray, device_name, put
@@ -36,7 +36,8 @@ def default_device() -> str:
 
 
 def device_put(value: Any, device: Any = None) -> Any:
-    """Moves the leaves of a pytree to ``device``, as Tensors; programs that read them then run there. None is the CPU.
+    """Moves the leaves of a pytree to ``device``, as Tensors; programs that read them then run there. None is the CPU. A
+    :class:`~hologram.distributed.NamedSharding` divides them among processes: see docs/distributed.md.
 
     Returns before the copies are done. What is there already is not copied. Raises DeviceError for a device that is not there, OutOfMemory where it
     has no room.
@@ -45,6 +46,8 @@ def device_put(value: Any, device: Any = None) -> Any:
     >>> moved["w"].device
     'cpu'
     """
+    if getattr(type(device), "is_sharding", False):
+        return hooks.device_put_sharded(value, device)
     name = device_name(device)
     return tree.map(lambda x: put(asarray(x), name), value)
 

@@ -15,6 +15,7 @@ tensor: Callable[..., Any]  # (array): as hologram.tensor
 tensor_of_extent: Callable[[Any], Any]  # (extent): a symbolic extent as a scalar Tensor
 ufunc: Callable[..., Any]  # what __array_ufunc__ gives
 function: Callable[..., Any]  # what __array_function__ gives
+device_put_sharded: Callable[[Any, Any], Any]  # (pytree, sharding): as hologram.device_put
 report_data: Callable[..., dict[str, Any]]  # (lowered, profile): as Explanation.data
 write_report: Callable[..., None]  # (path, data): a page of what Explanation.data gives
 write_report_data: Callable[..., None]  # (path, data): the same in JSON
@@ -28,6 +29,7 @@ _MODULES = {
     "tensor_of_extent": "trace.operators",
     "ufunc": "trace.numpy_protocols",
     "function": "trace.numpy_protocols",
+    "device_put_sharded": "distributed.placement:device_put",
     "report_data": "report.data.program:program_data",
     "write_report": "report:write",
     "write_report_data": "report:write_json",

@@ -28,6 +28,7 @@ from hologram.trace.tree import Treedef
 from hologram.transform.arguments import array_node, cotangent_nodes, result_nodes, tensors
 from hologram.transform.differentiate import in_reverse_mode, push
 from hologram.transform.levels import Level
+from hologram.transform.named_axes import mesh_axes, rebound, stacked_axis, stacking
 from hologram.transform.nodes import full, sum_over, zeros_like
 from hologram.transform.rules.batching import stack_of
 from hologram.transform.stacking import stacked
@@ -67,6 +68,7 @@ class Rule(ABC):
 class _StackedRule(Rule):
     def __init__(self, rule: Rule, size: Int, batched: tuple[bool, ...]) -> None:
         self.rule, self.size, self.batched, self.transparent = rule, size, batched, rule.transparent
+        self.axis_name = stacked_axis()
 
     def tangents(self, arguments: Sequence[Node], given: Sequence[Node | None]) -> Sequence[Node]:
         n = len(arguments)
@@ -79,7 +81,7 @@ class _StackedRule(Rule):
             return self.rule.tangents(nodes[:n], some)
 
         flags = [*self.batched, *[self.batched[i] for i in there]]
-        return stacked(of_example, [*arguments, *[t for t in given if t is not None]], flags, self.size)
+        return stacked(of_example, [*arguments, *[t for t in given if t is not None]], flags, self.size, self.axis_name)
 
 
 class ReverseRule(Rule):
@@ -123,6 +125,7 @@ class _StackedReverseRule(ReverseRule):
     def __init__(self, rule: ReverseRule, size: Int, batched: tuple[bool, ...]) -> None:
         super().__init__()
         self.rule, self.size, self.batched, self.transparent = rule, size, batched, rule.transparent
+        self.axis_name = stacked_axis()
 
     def forward(self, arguments: Sequence[Node]) -> tuple[list[Node], list[Node]]:
         count = 0
@@ -133,7 +136,7 @@ class _StackedReverseRule(ReverseRule):
             count = len(values)
             return [*values, *residuals]
 
-        stacks = stacked(of_example, arguments, self.batched, self.size)
+        stacks = stacked(of_example, arguments, self.batched, self.size, self.axis_name)
         return stacks[:count], stacks[count:]
 
     def backward(self, arguments: Sequence[Node], residuals: Sequence[Node], cotangents: Sequence[Node]) -> list[Node | None]:
@@ -146,12 +149,13 @@ class _StackedReverseRule(ReverseRule):
             return [x for x in made if x is not None]
 
         flags = [*self.batched, *[True] * (m + len(cotangents))]
-        stacks = iter(stacked(of_example, [*arguments, *residuals, *cotangents], flags, self.size))
+        stacks = iter(stacked(of_example, [*arguments, *residuals, *cotangents], flags, self.size, self.axis_name))
         made = [next(stacks) if t else None for t in there]
         return [x if flag or x is None else sum_over(x, (0,)) for x, flag in zip(made, self.batched, strict=True)]
 
     def pushed(self, arguments: Sequence[Node], given: Sequence[Node]) -> Sequence[Node]:
-        return _StackedRule(self.rule, self.size, self.batched).tangents(arguments, given)
+        with stacking(self.axis_name):
+            return _StackedRule(self.rule, self.size, self.batched).tangents(arguments, given)
 
 
 # --- the rows --------------------------------------------------------------------------------------------------------
@@ -290,11 +294,12 @@ def _inserted(args: Sequence[Any], positions: Sequence[int], plain: Sequence[Any
 
 class _JvpRule(Rule):
     def __init__(self, jvp: Function, plain: list[Any], structure: Treedef, out: Treedef) -> None:
-        self.jvp, self.plain, self.structure, self.out = jvp, plain, structure, out
+        self.jvp, self.plain, self.structure, self.out, self.axes = jvp, plain, structure, out, mesh_axes()
 
     def tangents(self, arguments: Sequence[Node], given: Sequence[Node | None]) -> Sequence[Node]:
         directions = [zeros_like(x) if t is None else t for x, t in zip(arguments, given, strict=True)]
-        result = self.jvp(*self.plain, tensors(self.structure, arguments, self.weak), tensors(self.structure, directions, self.weak))
+        with rebound(self.axes):
+            result = self.jvp(*self.plain, tensors(self.structure, arguments, self.weak), tensors(self.structure, directions, self.weak))
         if not isinstance(result, (tuple, list)) or len(result) != 2:
             raise located(ArgumentError("custom_jvp: the rule returns (result, tangent of the result)"))
         values, _ = result_nodes(result[0], "custom_jvp")
@@ -335,12 +340,13 @@ class custom_vjp(_Custom):  # noqa: N801 - a decorator
 class _VjpRule(ReverseRule):
     def __init__(self, function: custom_vjp, plain: list[Any], structure: Treedef, out: Treedef) -> None:
         super().__init__()
-        self.function, self.plain, self.structure, self.out = function, plain, structure, out
+        self.function, self.plain, self.structure, self.out, self.axes = function, plain, structure, out, mesh_axes()
         self.saved: Treedef | None = None  # the structure of the residuals
 
     def forward(self, arguments: Sequence[Node]) -> tuple[list[Node], list[Node]]:
         assert self.function.fwd is not None
-        made = self.function.fwd(*_inserted(tensors(self.structure, arguments, self.weak), self.function.nondiff, self.plain))
+        with rebound(self.axes):
+            made = self.function.fwd(*_inserted(tensors(self.structure, arguments, self.weak), self.function.nondiff, self.plain))
         if not isinstance(made, (tuple, list)) or len(made) != 2:
             raise located(ArgumentError("custom_vjp: fwd returns (result, residuals)"))
         leaves, self.saved = tree.flatten(made[1])
@@ -351,7 +357,8 @@ class _VjpRule(ReverseRule):
 
     def backward(self, arguments: Sequence[Node], residuals: Sequence[Node], cotangents: Sequence[Node]) -> list[Node | None]:
         assert self.function.bwd is not None and self.saved is not None
-        made = self.function.bwd(*self.plain, tensors(self.saved, residuals), tensors(self.out, cotangents))
+        with rebound(self.axes):
+            made = self.function.bwd(*self.plain, tensors(self.saved, residuals), tensors(self.out, cotangents))
         children = self.structure.children
         if not isinstance(made, (tuple, list)) or len(made) != len(children):
             raise located(ArgumentError(f"custom_vjp: bwd returns a tuple of {len(children)} cotangents"))

@@ -29,7 +29,7 @@ PAGES = [
     "notebooks.md",
     "report.md",
 ]
-PAGES += ["profiling.md", *[f"how_to/{p.name}" for p in sorted((DOCS / "how_to").glob("*.md"))]]
+PAGES += ["distributed.md", "profiling.md", *[f"how_to/{p.name}" for p in sorted((DOCS / "how_to").glob("*.md"))]]
 
 
 def run(path: Path, compares: bool = True) -> dict[str, Any]:

@@ -5,15 +5,22 @@ from __future__ import annotations
 
 from hologram.ir.graph import Graph
 from hologram.ir.node import Builder, Node
+from hologram.primitives.control import project
+from hologram.primitives.host.collectives import enter_replicated
 
 
 def normalise_arguments(graph: Graph) -> Graph:
     """``graph`` with arguments of no trace and without marks; the graph itself where it is so already."""
-    if "mark" not in graph.kinds() and all([i.attrs[3] is None for i in graph.inputs]):
+    if "mark" not in graph.kinds() and not any([n.op is enter_replicated for n in graph.nodes()]) and all([i.attrs[3] is None for i in graph.inputs]):
         return graph
     b = Builder()
     image: dict[Node, Node] = {}
     for node in graph.nodes():
+        if node.op is enter_replicated:
+            continue  # its results are its inputs
+        if node.op is project and node.inputs[0].op is enter_replicated:
+            image[node] = image[node.inputs[0].inputs[node.attrs[0]]]
+            continue
         if node.op.kind == "mark":
             image[node] = image[node.inputs[0]]
             continue

@@ -4,6 +4,6 @@ Conventions where mathematics leaves a choice are JAX's: half of the tangent eac
 of a reduction, 0 for ``abs`` at 0, infinity for ``sqrt`` at 0, 0 for the roundings and for ``sign`` of real numbers.
 """
 
-from hologram.transform.rules import batching, complexes, convolution, elementwise, indexing, movement, none, reductions
+from hologram.transform.rules import batching, collectives, complexes, convolution, elementwise, indexing, movement, none, reductions
 
-__all__ = ["batching", "complexes", "convolution", "elementwise", "indexing", "movement", "none", "reductions"]
+__all__ = ["batching", "collectives", "complexes", "convolution", "elementwise", "indexing", "movement", "none", "reductions"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import ctypes
+import math
 import weakref
 from collections.abc import Callable
 from functools import lru_cache
@@ -138,6 +139,7 @@ def call(args: int) -> None:
 def _prepared(text: bytes) -> Callable[[int], None]:
     name, attrs, operands, types = ast.literal_eval(text.decode())
     reference = TABLE[name].reference
+    into = getattr(reference, "into", None)  # of routines that write their results in place
     shapes = [(dtypes.of(d), shape) for d, shape in types]
     unknown = attrs.count([]) + sum(n is None for _, shape in shapes for n in shape)
 
@@ -150,6 +152,9 @@ def _prepared(text: bytes) -> Callable[[int], None]:
             arrays.append(_view(address, dtype, tuple(next(extents) if n is None else n for n in shape)))
         for a in arrays[:operands]:
             a.flags.writeable = False
+        if into is not None:
+            into(arrays[operands:], *arrays[:operands], *attributes)
+            return
         for to, value in zip(arrays[operands:], reference(*arrays[:operands], *attributes), strict=True):
             np.copyto(to, value)
 
@@ -157,7 +162,7 @@ def _prepared(text: bytes) -> Callable[[int], None]:
 
 
 def _view(address: int, dtype: dtypes.DType, shape: tuple[int, ...]) -> np.ndarray:
-    nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    nbytes = math.prod(shape) * dtype.itemsize
     if not nbytes:
         return np.empty(shape, dtype.np)
     memory = (ctypes.c_uint8 * nbytes).from_address(address)
