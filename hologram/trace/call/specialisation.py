@@ -40,7 +40,7 @@ class Specialisation:
     ) -> None:
         self.executable, self.donated, self.record, self.seconds = executable, donated, record, seconds
         self.out_tree, self.assumptions, self.decisions = traced.out_tree, traced.assumptions, traced.decisions
-        self.graph = traced.graph if settings.nans else None  # where results are looked at
+        self.graph = traced.graph if settings.nans and not traced.graph.symbols() else None  # where results are looked at
         self._forms = Recent(NATIVE_LIMIT)  # types of leaves, and sizes, of earlier calls by Python: how many there were
 
     def is_new(self, call: Call) -> bool:

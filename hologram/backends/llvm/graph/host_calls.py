@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import ctypes
+import math
 import weakref
 from collections.abc import Callable
 from functools import lru_cache
@@ -157,8 +158,7 @@ def _prepared(text: bytes) -> Callable[[int], None]:
 
 
 def _view(address: int, dtype: dtypes.DType, shape: tuple[int, ...]) -> np.ndarray:
-    nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    nbytes = math.prod(shape) * dtype.itemsize
     if not nbytes:
         return np.empty(shape, dtype.np)
-    memory = (ctypes.c_uint8 * nbytes).from_address(address)
-    return np.frombuffer(memory, dtype.np).reshape(shape)
+    return np.ndarray(shape, dtype.np, (ctypes.c_uint8 * nbytes).from_address(address))
