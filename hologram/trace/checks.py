@@ -11,7 +11,7 @@ from hologram.ir.op import Shape
 from hologram.ir.symbolic import Expr, Int, bounds
 from hologram.support.user_lines import located
 from hologram.support.wording import did_you_mean
-from hologram.trace.origins import traced_size
+from hologram.trace.diagnostics.origins import traced_size
 from hologram.trace.recorder import assume, plain
 
 __all__ = ["as_function", "choice", "extent", "has_items", "integer", "items", "number", "shape_of"]

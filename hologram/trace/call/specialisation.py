@@ -20,8 +20,8 @@ from hologram.trace.call import cache_misses
 from hologram.trace.call.signature import SCALAR_TYPES, Call
 from hologram.trace.call.trace_call import Traced
 from hologram.trace.convert import of_storage
+from hologram.trace.diagnostics.nonfinite import check_results
 from hologram.trace.lazy import realise
-from hologram.trace.nonfinite import check_results
 from hologram.trace.operators import pinned
 from hologram.trace.tensor import Tensor
 
