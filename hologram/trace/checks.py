@@ -21,9 +21,9 @@ def integer(n: Any, what: str, role: str) -> int:
     """An integer of Python or NumPy, or a Tensor that holds one. Raises ArgumentError for others, saying that ``role`` is an integer."""
     try:
         return operator.index(n)
-    except TracedValueError:
-        raise traced_size(n, what, role) from None
-    except TypeError:
+    except TypeError as e:
+        if isinstance(e, TracedValueError) and not isinstance(n, Expr):
+            raise traced_size(n, what, role) from None
         raise located(ArgumentError(f"{what}: {role} is an integer, not {type(n).__name__}")) from None
 
 
