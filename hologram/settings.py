@@ -171,9 +171,10 @@ def __getattr__(name: str) -> Any:
 
 
 def _no_setting(name: str) -> AttributeError:
-    from hologram.support.wording import did_you_mean
+    import difflib
 
-    return AttributeError(f"there is no setting {name!r}; there are {', '.join(_names)}{did_you_mean(name, _names)}")
+    like = "".join(f"; did you mean {x!r}?" for x in difflib.get_close_matches(name, _names, n=1))
+    return AttributeError(f"there is no setting {name!r}; there are {', '.join(_names)}{like}")
 
 
 class _Module(types.ModuleType):

@@ -23,6 +23,7 @@ from hologram.trace.checks import as_function
 from hologram.trace.operators import is_array_like, is_operand, wrap
 from hologram.trace.recorder import constant, record
 from hologram.trace.tensor import Tensor, namespace
+from hologram.trace.tree import Treedef
 from hologram.transform.nodes import apply, first_of, has_tangents
 
 
@@ -49,8 +50,8 @@ def io_callback(function: Callable[..., Any], result_shape_dtypes: Any, /, *args
     if not types:
         call_for_effect("io_callback", without_result(function), args, options)
         return result_shape_dtypes
-    nodes, pattern = _operands("io_callback", args, options)
-    call = UserCall(_with_statics(function, pattern), pattern[0], structure, types, "sequential", "io_callback")
+    nodes, of_arrays, pattern = _operands("io_callback", function, args, options)
+    call = UserCall(of_arrays, pattern, structure, types, "sequential", "io_callback")
     return tree.unflatten(structure, _performed(call, nodes, None))
 
 
@@ -67,36 +68,31 @@ def without_result(function: Callable[..., Any]) -> Callable[..., None]:
 def call_for_effect(what: str, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], enabled: Node | None = None) -> None:
     """Calls ``function``, which gives None, with the values of the arguments, where the scalar ``enabled`` holds; texts and the like are given as
     they are."""
-    nodes, pattern = _operands(what, args, options)
-    _performed(UserCall(_with_statics(function, pattern), pattern[0], tree.structure(None), [], "sequential", what), nodes, enabled)
-
-
-_Pattern = tuple[Any, Any, list[Any]]  # the structure of the arrays, that of all leaves, and the leaves, None for arrays
-
-
-def _operands(what: str, args: tuple[Any, ...], options: dict[str, Any]) -> tuple[list[Node], _Pattern]:
-    """The arrays among the arguments, and where they stand."""
-    leaves, structure = tree.flatten((args, options))
-    dynamic = [is_operand(x) or is_array_like(x) for x in leaves]
-    nodes = [strong_node(x, what) for x, d in zip(leaves, dynamic, strict=True) if d]
-    arrays = tree.structure(((0,) * len(nodes), {}))
-    return nodes, (arrays, structure, [_ARRAY if d else x for x, d in zip(leaves, dynamic, strict=True)])
+    nodes, of_arrays, pattern = _operands(what, function, args, options)
+    _performed(UserCall(of_arrays, pattern, tree.structure(None), [], "sequential", what), nodes, enabled)
 
 
 _ARRAY = object()
 
 
-def _with_statics(function: Callable[..., Any], pattern: _Pattern) -> Callable[..., Any]:
-    """``function`` of the arrays alone."""
-    _, structure, leaves = pattern
+def _operands(
+    what: str, function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[list[Node], Callable[..., Any], Treedef]:
+    """The arrays among the arguments; a function of them; and the structure in which it takes them."""
+    leaves, structure = tree.flatten((args, options))
+    dynamic = [is_operand(x) or is_array_like(x) for x in leaves]
+    nodes = [strong_node(x, what) for x, d in zip(leaves, dynamic, strict=True) if d]
+    if all(dynamic):
+        return nodes, function, structure
+    given = [_ARRAY if d else x for x, d in zip(leaves, dynamic, strict=True)]
 
     def called(*arrays: Any) -> Any:
-        given = iter(arrays)
-        args, options = tree.unflatten(structure, [next(given) if x is _ARRAY else x for x in leaves])
+        rest = iter(arrays)
+        args, options = tree.unflatten(structure, [next(rest) if x is _ARRAY else x for x in given])
         return function(*args, **options)
 
     called.__name__ = getattr(function, "__name__", "function")
-    return called
+    return nodes, called, tree.structure(((0,) * len(nodes), {}))
 
 
 def _performed(call: UserCall, nodes: Sequence[Node], enabled: Node | None) -> list[Tensor]:

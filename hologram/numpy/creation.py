@@ -22,8 +22,8 @@ from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice, extent, integer, shape_of
 from hologram.trace.convert import asarray, from_dlpack, put, tensor
+from hologram.trace.diagnostics.origins import traced_size
 from hologram.trace.operators import SCALARS, broadcast_node, broadcast_shapes, promoted, working_type
-from hologram.trace.origins import traced_size
 from hologram.trace.recorder import cast_node, constant, plain, record
 from hologram.trace.tensor import Tensor
 

@@ -11,7 +11,7 @@ from hologram.ir.op import Shape
 from hologram.ir.symbolic import Expr, Int, bounds
 from hologram.support.user_lines import located
 from hologram.support.wording import did_you_mean
-from hologram.trace.origins import traced_size
+from hologram.trace.diagnostics.origins import traced_size
 from hologram.trace.recorder import assume, plain
 
 __all__ = ["as_function", "choice", "extent", "has_items", "integer", "items", "number", "shape_of"]
@@ -21,9 +21,9 @@ def integer(n: Any, what: str, role: str) -> int:
     """An integer of Python or NumPy, or a Tensor that holds one. Raises ArgumentError for others, saying that ``role`` is an integer."""
     try:
         return operator.index(n)
-    except TracedValueError:
-        raise traced_size(n, what, role) from None
-    except TypeError:
+    except TypeError as e:
+        if isinstance(e, TracedValueError) and not isinstance(n, Expr):
+            raise traced_size(n, what, role) from None
         raise located(ArgumentError(f"{what}: {role} is an integer, not {type(n).__name__}")) from None
 
 

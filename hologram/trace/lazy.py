@@ -34,6 +34,7 @@ from hologram.support import forks
 from hologram.support.user_lines import at_line, located
 from hologram.trace import recorder, tree
 from hologram.trace.compiling import compile_once, run
+from hologram.trace.diagnostics.nonfinite import check_results
 from hologram.trace.host_movement import HostMovement, Spent, is_run, is_view, value_of, view_of
 from hologram.trace.lazy_donation import LOST_ATTRS, donations
 from hologram.trace.lazy_programs import numbers
@@ -42,7 +43,6 @@ from hologram.trace.lazy_programs.cache import programs as _programs
 from hologram.trace.lazy_programs.immediate import Immediate, immediate
 from hologram.trace.lazy_programs.numbers import Found, Generalised, Structure, structure_of
 from hologram.trace.lazy_programs.structure import MAX_SCALARS, form, scalar_operand
-from hologram.trace.nonfinite import check_results
 from hologram.trace.operators import is_wide, settled
 from hologram.trace.recorder import Pending, levels_under_way, results_of, storage_module
 from hologram.trace.tensor import Tensor

@@ -26,7 +26,7 @@ from hologram.primitives.scalar import elementwise as ew
 from hologram.settings import listeners
 from hologram.support.user_lines import located
 from hologram.trace import hooks, recorder
-from hologram.trace.numpy_scalars import beside_scalars
+from hologram.trace.diagnostics.numpy_scalars import beside_scalars
 from hologram.trace.recorder import Pending, cast_node, constant, current, leaf_node, plain, record, remember
 from hologram.trace.symbolic_extent import Extent
 

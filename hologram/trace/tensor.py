@@ -162,7 +162,7 @@ class Tensor:
             "bool()": "a Python `if`, `while`, `and` or `not` cannot depend on it: use hnp.where, or mark the argument static",
             "index()": "a Python index or size cannot depend on it: use x[n], hnp.take or hnp.dynamic_slice, or mark the argument static",
         }.get(reading, "keep to hologram.numpy functions inside, return it, or mark the argument static")
-        from hologram.trace.origins import origin
+        from hologram.trace.diagnostics.origins import origin
 
         value = f"the value of a {dtype}{list(shape)} Tensor ({origin(cast('Node', self._node))})"
         return TracedValueError(f"{reading} needs {value}, which does not exist while tracing {trace.name}: {advice}")

@@ -237,3 +237,28 @@ def test_effects_on_devices(name: str, seen: Seen, monkeypatch: pytest.MonkeyPat
         assert seen.taken() == [0, 0, 1, 3]
     with pytest.raises(CheckError, match="negative"):
         hg.block_until_ready(g(np.array([1, -1, 2, 3])))
+
+
+def test_effects_on_several_devices_are_ordered(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    device = available("opencl", monkeypatch)
+
+    def f(x: Any) -> Any:
+        y = hg.device_put(x, device.name) * 2
+        hg.debug.callback(seen.note, y)
+        z = hg.device_put(y, "cpu") + 1
+        hg.debug.callback(seen.note, z)
+        hg.scan(logged(seen), 0.0, y)
+        return z
+
+    g = hg.jit(f)
+    for _ in range(3):
+        g(np.float32([1, 2]))
+        assert seen.taken() == [[2, 4], [3, 5], 0, 2]
+
+
+@pytest.mark.parametrize("dynamic", [True, False, "auto"])
+def test_sizes_that_vary(dynamic: Any, seen: Seen) -> None:
+    g = hg.jit(lambda x: (hg.debug.callback(seen.note, x.shape[0], x.sum()), x * 2)[1], dynamic=dynamic)
+    for n in (2, 3, 4, 5):
+        assert g(np.ones(n)).shape == (n,)
+    assert seen.taken() == [(n, n) for n in (2, 3, 4, 5)]

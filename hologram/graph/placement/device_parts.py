@@ -14,6 +14,7 @@ from hologram.ir.devices import CPU
 from hologram.ir.graph import Graph, bodies
 from hologram.ir.leaves import input_, leaf
 from hologram.ir.node import Builder, Node
+from hologram.primitives.host.effects import is_token
 from hologram.primitives.markers import place
 
 ANYWHERE = ""  # the device of a ``place`` that binds nothing
@@ -40,6 +41,8 @@ def by_hand(graph: Graph, default: str) -> dict[Node, str]:
     """The device of every node that is computed. A value that was placed binds what is computed from it to its device; what nothing binds is computed
     on ``default``, the program's own device.
 
+    Tokens of effects bind nothing: an effect on one device may follow one on another.
+
     A loop or branch is computed on one device, that of its arguments and of every placement inside of it. Raises DeviceError where values bound to
     two devices meet.
     """
@@ -49,7 +52,7 @@ def by_hand(graph: Graph, default: str) -> dict[Node, str]:
         if n.op.kind == "leaf":
             continue
         named = _named(graph, n, bound)
-        if named:
+        if named and not is_token(n):
             bound[n] = named
         around = {where[x] for x in n.inputs if x in where}
         where[n] = named or (around.pop() if len(around) == 1 else default)

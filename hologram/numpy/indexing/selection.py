@@ -13,7 +13,7 @@ from hologram.ir.op import Shape
 from hologram.ir.symbolic import Expr, Int, bounds
 from hologram.primitives.movement import slice_extent
 from hologram.support.user_lines import located
-from hologram.trace.origins import is_traced, traced_slice
+from hologram.trace.diagnostics.origins import is_traced, traced_slice
 from hologram.trace.recorder import assume, plain
 from hologram.trace.tensor import Tensor
 

@@ -48,6 +48,18 @@ def _has_effects(body: Body) -> bool:
     return any(map(is_effect, body.graph.nodes()))
 
 
+def is_token(x: Node) -> bool:
+    """Whether ``x`` is a token that an effect, or a loop or branch with effects, gave, or the first of a stack of them."""
+    while x.op.kind == "movement":
+        x = x.inputs[0]
+    if x.op is not project:
+        return False
+    node, index = x.inputs[0], x.attrs[0]
+    if node.op is effect:
+        return bool(index == 0)
+    return node.op.kind == "control" and any(index < len(outs) and is_token(outs[index]) for outs in (b.graph.outputs for b in bodies(node)))
+
+
 def is_call(node: Node) -> bool:
     """Whether ``node`` is an effect that gives more than a token."""
     return node.op is effect and len(node.attrs[0].types) > 1

@@ -20,8 +20,8 @@ from hologram.trace.call import cache_misses
 from hologram.trace.call.signature import SCALAR_TYPES, Call
 from hologram.trace.call.trace_call import Traced
 from hologram.trace.convert import of_storage
+from hologram.trace.diagnostics.nonfinite import check_results
 from hologram.trace.lazy import realise
-from hologram.trace.nonfinite import check_results
 from hologram.trace.operators import pinned
 from hologram.trace.tensor import Tensor
 
@@ -40,7 +40,7 @@ class Specialisation:
     ) -> None:
         self.executable, self.donated, self.record, self.seconds = executable, donated, record, seconds
         self.out_tree, self.assumptions, self.decisions = traced.out_tree, traced.assumptions, traced.decisions
-        self.graph = traced.graph if settings.nans else None  # where results are looked at
+        self.graph = traced.graph if settings.nans and not traced.graph.symbols() else None  # where results are looked at
         self._forms = Recent(NATIVE_LIMIT)  # types of leaves, and sizes, of earlier calls by Python: how many there were
 
     def is_new(self, call: Call) -> bool:

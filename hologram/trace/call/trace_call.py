@@ -16,8 +16,8 @@ from hologram.support.debug import noted
 from hologram.support.user_lines import located, user_line
 from hologram.trace import tree
 from hologram.trace.call.signature import Call
+from hologram.trace.diagnostics.origins import argument_paths
 from hologram.trace.operators import node_as, operand, weak_default, wrap
-from hologram.trace.origins import argument_paths
 from hologram.trace.recorder import Trace, thread_state
 from hologram.trace.tree import Treedef
 
@@ -54,7 +54,7 @@ def trace_call(name: str, function: Callable[..., Any], call: Call) -> Traced:
 
 
 def _paths(function: Callable[..., Any], call: Call) -> list[str]:
-    """How the leaves of a call are called, as :func:`hologram.trace.origins.argument_paths`, without those that are static."""
+    """How the leaves of a call are called, as :func:`hologram.trace.diagnostics.origins.argument_paths`, without those that are static."""
     args, options = call.arguments(list(range(len(call.types))))
     static = object()
     args = [static if i in call.statics else x for i, x in enumerate(args)]

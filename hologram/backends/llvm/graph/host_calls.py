@@ -165,5 +165,4 @@ def _view(address: int, dtype: dtypes.DType, shape: tuple[int, ...]) -> np.ndarr
     nbytes = math.prod(shape) * dtype.itemsize
     if not nbytes:
         return np.empty(shape, dtype.np)
-    memory = (ctypes.c_uint8 * nbytes).from_address(address)
-    return np.frombuffer(memory, dtype.np).reshape(shape)
+    return np.ndarray(shape, dtype.np, (ctypes.c_uint8 * nbytes).from_address(address))

@@ -102,3 +102,8 @@ def test_names_that_are_nearly_right() -> None:
     with pytest.raises(AttributeError) as e:
         hg.nothing_like_that  # noqa: B018
     assert "did you mean" not in str(e.value)
+
+
+def test_symbolic_extents_are_no_traced_tensors() -> None:
+    with pytest.raises(ArgumentError, match="a width is an integer, not Extent"):
+        hg.jit(lambda x: hnp.pad(x, [(0, x.shape[0])]), dynamic=True).lower(np.ones(3))
