@@ -18,11 +18,11 @@ on it, and batching is what removes it. ``names`` are the axes, ``size`` is how 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hologram import dtypes
-from hologram.errors import DTypeError, ShapeError
+from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.ir.op import Op, Shape, register
 from hologram.primitives.host import exchanges
 from hologram.primitives.host.host_op import Type, define_host_op
@@ -83,6 +83,29 @@ def _same(inputs: Inputs, attrs: Attrs) -> list[Type]:
     return [(x.shape, x.dtype)]
 
 
+def require_permutation(pairs: Sequence[tuple[int, int]], size: int) -> None:
+    """Raises ArgumentError unless pairs (source, destination) are a permutation of some of ``size`` ranks."""
+    for side in zip(*pairs, strict=True):
+        if len(set(side)) < len(side) or not all(0 <= r < size for r in side):
+            raise ArgumentError(f"ppermute: {list(pairs)} is no permutation of ranks below {size}")
+
+
+def require_rank(source: int, size: int) -> None:
+    """Raises ArgumentError unless ``source`` is one of ``size`` ranks."""
+    if not 0 <= source < size:
+        raise ArgumentError(f"pbroadcast: there is no rank {source} among {size}")
+
+
+def _permuted(inputs: Inputs, attrs: Attrs) -> list[Type]:
+    require_permutation(attrs[0], attrs[-3])
+    return _same(inputs, attrs)
+
+
+def _broadcast(inputs: Inputs, attrs: Attrs) -> list[Type]:
+    require_rank(attrs[0], attrs[-3])
+    return _same(inputs, attrs)
+
+
 def _number(inputs: Inputs, attrs: Attrs) -> list[Type]:
     return [((), dtypes.int64)]
 
@@ -108,8 +131,8 @@ psum, pmax, pmin = (_collective(name, _reduced(name)) for name in ("psum", "pmax
 all_gather = _collective("all_gather", _gathered, "axis")
 psum_scatter = _collective("psum_scatter", _scattered, "axis")
 all_to_all = _collective("all_to_all", _turned, "axis")
-ppermute = _collective("ppermute", _same, "pairs")
-pbroadcast = _collective("pbroadcast", _same, "source")
+ppermute = _collective("ppermute", _permuted, "pairs")
+pbroadcast = _collective("pbroadcast", _broadcast, "source")
 axis_index = _collective("axis_index", _number)
 COLLECTIVES = (psum, pmax, pmin, all_gather, psum_scatter, all_to_all, ppermute, pbroadcast, axis_index)
 
