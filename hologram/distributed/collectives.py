@@ -59,11 +59,8 @@ def _emit(op: Op, xs: Sequence[Node], over: _Over, *settings: Any) -> list[Node]
     """The results of one op, of the types that its definition says."""
     inputs, attrs = (*xs, *over.number), (*settings, over.axes, over.size, over.mesh, at_line() if over.mesh else "")
     assert op.results is not None
-    try:
-        types = [Type(shape, dtype, False) for shape, dtype in op.results(inputs, attrs)]
-    except HologramError as e:
-        raise located(e) from None
-    return [node_of(x) for x in emit(op, inputs, attrs, types)]
+    found = _checked(op.results, inputs, attrs)
+    return [node_of(x) for x in emit(op, inputs, attrs, [Type(shape, dtype, False) for shape, dtype in found])]
 
 
 def _one(op: Op, x: Node, over: _Over, *settings: Any) -> Node:
@@ -254,12 +251,17 @@ def ppermute(x: Any, axis_name: Names, perm: Sequence[tuple[int, int]]) -> Any:
     """
     over = _over(axis_name, "ppermute")
     pairs = tuple(_pair(p) for p in items(perm, "ppermute", "pairs"))
-    size = _size(over)
-    for side in zip(*pairs, strict=True):
-        if len(set(side)) < len(side) or not all(0 <= r < size for r in side):
-            raise located(ArgumentError(f"ppermute: {list(pairs)} is no permutation of ranks below {size}"))
+    _checked(ops.require_permutation, pairs, _size(over))
     move = _permuted if len(over) == 1 else _permuted_together
     return tree.map(lambda leaf: wrap(move(strong_node(leaf, "ppermute"), over, tuple(sorted(pairs)))), x)
+
+
+def _checked(rule: Callable[..., Any], *args: Any) -> Any:
+    """What a rule of an op's definition gives, or raises, then with the user's line."""
+    try:
+        return rule(*args)
+    except HologramError as e:
+        raise located(e) from None
 
 
 def _pair(p: Any) -> tuple[int, int]:
@@ -292,8 +294,7 @@ def pbroadcast(x: Any, axis_name: Names, source: int) -> Any:
     """
     over = _over(axis_name, "pbroadcast")
     rank = integer(source, "pbroadcast", "the source")
-    if not 0 <= rank < _size(over):
-        raise located(ArgumentError(f"pbroadcast: there is no rank {rank} among {_size(over)}"))
+    _checked(ops.require_rank, rank, _size(over))
     ranks = np.unravel_index(rank, [one.size for one in over])
 
     def broadcast(leaf: Any) -> Any:

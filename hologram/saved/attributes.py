@@ -6,6 +6,7 @@ for data that no such value has: what a type rule is asked about is of the right
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from hologram.ir.symbolic_json import MAX_INTEGER
 from hologram.primitives.host.factorizations import SVD_MODES
 
 LONGEST = 2**20  # elements of a list in an attribute
+LONGEST_TEXT = 1000  # characters
 
 
 class Writer(Protocol):
@@ -144,6 +146,28 @@ def _no_call(data: Any, _: Any) -> Any:
     raise ProgramFileError("a program in a file calls no Python functions")
 
 
+def _decode_text(data: Any, _: Any) -> str:
+    if type(data) is not str or len(data) > LONGEST_TEXT:
+        raise refuse("a short text", data)
+    return data
+
+
+def _encode_mesh(value: Any, _: Any) -> Any:
+    return [list(part) for part in value]
+
+
+def _decode_mesh(data: Any, reader: Reader) -> tuple[Any, ...]:
+    """The names of axes, their extents, and the ranks where they are not in order."""
+    if type(data) is not list or len(data) != 3:
+        raise refuse("a mesh: names, extents, ranks", data)
+    names, shape, ranks = (_many(kind).decode(part, reader) for kind, part in zip((TEXT, POSITIVE, COUNT), data, strict=True))
+    if not names or len(set(names)) != len(shape) or len(names) != len(shape) or math.prod(shape) > LONGEST:
+        raise refuse("a mesh: a name for each extent", data)
+    if ranks and (len(set(ranks)) != len(ranks) or len(ranks) != math.prod(shape)):
+        raise refuse("a mesh: as many ranks as it has places", data)
+    return names, shape, ranks
+
+
 _NAMES = frozenset(d.name for d in dtypes.ALL)
 FLAG = _exactly(bool, "true or false")
 COUNT = _integer(0)
@@ -157,6 +181,9 @@ ARRAY = Kind("the number of an array", lambda value, writer: writer.array(value)
 BODY = Kind("a graph", lambda value, writer: writer.graph(value.graph), lambda data, reader: Body(reader.body(data)))
 RULE = Kind("the number of a derivative, or null", lambda value, writer: writer.rule(value), lambda data, reader: reader.rule(data))
 CALL = Kind("a call", _refuse_call, _no_call)
+TEXT = Kind("a short text", _plain, _decode_text)
+MESH = Kind("a mesh", _encode_mesh, _decode_mesh)
+PAIR = _many(COUNT)
 
 KINDS: dict[str, Kind] = {
     "axes": _many(COUNT),
@@ -180,15 +207,21 @@ KINDS: dict[str, Kind] = {
     "length": INTEGER,
     "low": INTEGERS,
     "lower": FLAG,
+    "mesh": MESH,
     "mode": _word(*SVD_MODES),
     "n": INTEGER,
+    "names": _many(TEXT),
     "norm": _word("backward", "ortho", "forward"),
     "order": COUNT,
+    "pairs": _many(PAIR),
     "perm": _many(COUNT),
+    "place": TEXT,
     "reverse": FLAG,
     "rule": RULE,
     "shape": INTEGERS,
+    "size": POSITIVE,
     "sizes": INTEGERS,
+    "source": COUNT,
     "start": INTEGERS,
     "step": _many(STEP),
     "steps": _many(POSITIVE),

@@ -20,7 +20,7 @@ from hologram.errors import ArgumentError, DistributedError
 from tests.support.distributed import program
 
 ROOT = Path(__file__).parents[2]
-TIMEOUT = 90.0  # seconds for all processes of a test, most of which go into importing torch
+TIMEOUT = 150.0  # seconds for all processes of a test, most of which go into importing torch
 TORCH = importlib.util.find_spec("torch") is not None
 
 

@@ -2,13 +2,13 @@
 
 A named axis is an axis of a mesh of processes or of a ``vmap``. A node is over one or more axes of a mesh, ``mesh`` being its literal, or over one
 axis of a vmap, ``mesh`` being (). The last input of the latter is the example's number, of which the vmap has the stack: so every collective depends
-on it, and batching is what removes it. ``axes`` are names, ``size`` is how many ranks or examples take part, ``place`` the user's line.
+on it, and batching is what removes it. ``names`` are the axes, ``size`` is how many ranks or examples take part, ``place`` the user's line.
 
 - ``psum``, ``pmax``, ``pmin``: of one or more arrays, each reduced over all ranks, in the order of ranks; every rank has the results.
 - ``all_gather(x; axis)``: everyone's ``x``, stacked along a new axis at ``axis``.
 - ``psum_scatter(x; axis)``: of the sum, the slice along ``axis`` whose number is the rank's.
 - ``all_to_all(x; axis)``: the slices along ``axis``, slice ``i`` for rank ``i``, exchanged: slice ``j`` of the result is from rank ``j``.
-- ``ppermute(x; perm)``: what the rank gets by the pairs (source, destination) of ``perm``; zeros where nobody sends.
+- ``ppermute(x; pairs)``: what the rank gets by the pairs (source, destination) of ``pairs``; zeros where nobody sends.
 - ``pbroadcast(x; source)``: the ``x`` of rank ``source``.
 - ``axis_index()``: the rank's number along axes of a mesh.
 - ``enter_replicated``: of one or more arrays, equal everywhere, as each rank reads them: their cotangents are the sums of the ranks', all in one.
@@ -17,11 +17,12 @@ on it, and batching is what removes it. ``axes`` are names, ``size`` is how many
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hologram import dtypes
-from hologram.errors import DTypeError, ShapeError
+from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.ir.op import Op, Shape, register
 from hologram.primitives.host import exchanges
 from hologram.primitives.host.host_op import Type, define_host_op
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 Inputs = tuple["Node", ...]
 Attrs = tuple[Any, ...]
-WHO = ("axes", "size", "mesh", "place")  # the last attributes of every collective
+WHO = ("names", "size", "mesh", "place")  # the last attributes of every collective
 
 
 def operands(inputs: Inputs, attrs: Attrs) -> Inputs:
@@ -82,11 +83,46 @@ def _same(inputs: Inputs, attrs: Attrs) -> list[Type]:
     return [(x.shape, x.dtype)]
 
 
+def require_permutation(pairs: Sequence[tuple[int, int]], size: int) -> None:
+    """Raises ArgumentError unless pairs (source, destination) are a permutation of some of ``size`` ranks."""
+    for side in zip(*pairs, strict=True):
+        if len(set(side)) < len(side) or not all(0 <= r < size for r in side):
+            raise ArgumentError(f"ppermute: {list(pairs)} is no permutation of ranks below {size}")
+
+
+def require_rank(source: int, size: int) -> None:
+    """Raises ArgumentError unless ``source`` is one of ``size`` ranks."""
+    if not 0 <= source < size:
+        raise ArgumentError(f"pbroadcast: there is no rank {source} among {size}")
+
+
+def _permuted(inputs: Inputs, attrs: Attrs) -> list[Type]:
+    require_permutation(attrs[0], attrs[-3])
+    return _same(inputs, attrs)
+
+
+def _broadcast(inputs: Inputs, attrs: Attrs) -> list[Type]:
+    require_rank(attrs[0], attrs[-3])
+    return _same(inputs, attrs)
+
+
 def _number(inputs: Inputs, attrs: Attrs) -> list[Type]:
     return [((), dtypes.int64)]
 
 
-def _collective(name: str, results: Any, *attrs: str) -> Op:
+def _require_mesh(name: str, attrs: Attrs) -> None:
+    """Raises ShapeError where the axes are not the mesh's, or the number of ranks is not theirs."""
+    axes, size, mesh, _ = attrs[-4:]
+    if mesh and (not set(axes) <= set(mesh[0]) or math.prod(mesh[1][mesh[0].index(a)] for a in axes) != size):
+        raise ShapeError(f"{name}: axes {axes} of {size} ranks in the mesh {mesh}")
+
+
+def _collective(name: str, rule: Any, *attrs: str) -> Op:
+    def results(inputs: Inputs, given: Attrs) -> list[Type]:
+        _require_mesh(name, given)
+        found: list[Type] = rule(inputs, given)
+        return found
+
     arity = 0 if name == "axis_index" else None
     return define_host_op(name, arity, results, exchanges.Reference(name, results), *attrs, *WHO, kinds="biufc")
 
@@ -95,8 +131,8 @@ psum, pmax, pmin = (_collective(name, _reduced(name)) for name in ("psum", "pmax
 all_gather = _collective("all_gather", _gathered, "axis")
 psum_scatter = _collective("psum_scatter", _scattered, "axis")
 all_to_all = _collective("all_to_all", _turned, "axis")
-ppermute = _collective("ppermute", _same, "perm")
-pbroadcast = _collective("pbroadcast", _same, "source")
+ppermute = _collective("ppermute", _permuted, "pairs")
+pbroadcast = _collective("pbroadcast", _broadcast, "source")
 axis_index = _collective("axis_index", _number)
 COLLECTIVES = (psum, pmax, pmin, all_gather, psum_scatter, all_to_all, ppermute, pbroadcast, axis_index)
 
@@ -117,5 +153,5 @@ def _as_they_are(*args: Any) -> list[Any]:
     return list(args[:-2])
 
 
-enter_replicated = define_host_op("enter_replicated", None, _all, _as_they_are, "axes", "mesh", kinds="biufc", cost=0)
-exit_replicated = register(Op("exit_replicated", "mark", 1, _first, _identity, attrs=("axes", "mesh"), kinds="biufc", cost=0))
+enter_replicated = define_host_op("enter_replicated", None, _all, _as_they_are, "names", "mesh", kinds="biufc", cost=0)
+exit_replicated = register(Op("exit_replicated", "mark", 1, _first, _identity, attrs=("names", "mesh"), kinds="biufc", cost=0))

@@ -19,7 +19,8 @@ from hologram import dtypes
 from hologram.errors import DistributedError
 from hologram.support.world import Call, World, current_world
 
-SMALL_BYTES = 1 << 15  # of a sum, that each rank sends to every other
+LATENCY_BYTES = 100_000  # that the wire carries in the time that an exchange takes anyway
+MAX_SMALL_BYTES = 1 << 20  # of a sum, that each rank sends to every other
 MAX_SCRATCH_BYTES = 1 << 26
 
 Arrays = Sequence[np.ndarray]
@@ -102,10 +103,17 @@ def _bytes(a: np.ndarray) -> np.ndarray:
 def _reduction(combine: Callable[..., Any]) -> Callable[..., None]:
     def run(peers: _Peers, arrays: Arrays, out: Arrays) -> None:
         whole = sum(a.nbytes for a in arrays)
-        reduce = _reduce_small if whole <= SMALL_BYTES else _reduce_large
+        reduce = _reduce_small if whole <= small_bytes(len(peers.members)) else _reduce_large
         reduce(peers, arrays, out, combine)
 
     return run
+
+
+def small_bytes(n: int) -> int:
+    """Up to how many bytes one exchange of everything costs ``n`` ranks less than two of parts: n - 1 times the data on the wire in the place of
+    2 (n - 1) / n times, and half the exchanges."""
+    more = (n - 1) * (1 - 2 / n)
+    return MAX_SMALL_BYTES if more <= LATENCY_BYTES / MAX_SMALL_BYTES else int(LATENCY_BYTES / more)
 
 
 def _combined(parts: Arrays, out: np.ndarray, combine: Callable[..., Any]) -> None:

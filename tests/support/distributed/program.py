@@ -41,7 +41,7 @@ def results() -> list[str]:
     if process_count() == 4:
         found += [mapped(lambda one, case=case: case.run(one, "i"))(x) for case in CASES.values()]  # type: ignore[misc]
         found += [mapped(lambda one: hg.lax.psum(one.astype("bfloat16"), "i").astype("float32"))(x)]
-    found += [mapped(lambda one: hg.lax.psum(one, "i"))(own_array(process_index(), 50_001))]
+    found += [mapped(lambda one: hg.lax.psum(one, "i"))(own_array(process_index(), 300_001))]
     mesh = hg.make_mesh((2, process_count() // 2), ("a", "b"))
     loss = hg.shard_map(lambda w, y: hg.lax.pmean((y @ w).var(), ("a", "b")), mesh, (P(), P("a", "b")), P(), check_vma=False)
     y = np.stack([own_array(r, 4) for r in range(8)])
