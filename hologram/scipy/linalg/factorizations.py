@@ -276,7 +276,8 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Tensor:
 def qr(
     a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full", pivoting: bool = False, check_finite: bool = True
 ) -> tuple[Tensor, ...]:
-    """QR factorization ``a = q r`` of matrices (…, m, n): ``(q, r)``; square ``q`` for ``full``, min(m, n) columns for ``economic``, ``(r,)`` for ``r``.
+    """QR factorization ``a = q r`` of matrices (…, m, n): ``(q, r)``; square ``q`` for ``full``, min(m, n) columns for ``economic``, ``(r,)`` for
+    ``r``.
 
     Raises UnsupportedError for ``pivoting``, ArgumentError for another mode.
 

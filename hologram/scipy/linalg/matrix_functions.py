@@ -99,8 +99,8 @@ def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: boo
 def schur(a: Any, output: str = "real") -> tuple[Tensor, Tensor]:
     """Schur decomposition ``a = Z T Z*`` of matrices (…, n, n): ``(T, Z)``.
 
-    For ``output="complex"`` and for complex matrices ``T`` is upper triangular; of real ones for ``"real"`` it has blocks of 2 by 2 for pairs of complex
-    eigenvalues. It runs in SciPy (UnsupportedError without it), and has no derivative.
+    For ``output="complex"`` and for complex matrices ``T`` is upper triangular; of real ones for ``"real"`` it has blocks of 2 by 2 for pairs of
+    complex eigenvalues. It runs in SciPy (UnsupportedError without it), and has no derivative.
 
     >>> T, Z = hg.scipy.linalg.schur([[1.0, 2.0], [0.0, 3.0]])
     >>> T
@@ -152,8 +152,8 @@ def hessenberg(a: Any, calc_q: bool = False, overwrite_a: bool = False, check_fi
 def solve_sylvester(a: Any, b: Any, q: Any) -> Tensor:
     """Solves Sylvester's equation ``a x + x b = q`` for ``a`` (…, m, m), ``b`` (…, n, n) and ``q`` (…, m, n).
 
-    The Schur forms of ``a`` and ``b`` come from SciPy; first derivatives are there. Infinities and NaNs where eigenvalues of ``a`` and ``-b`` meet. Raises
-    ShapeError where the shapes do not fit.
+    The Schur forms of ``a`` and ``b`` come from SciPy; first derivatives are there. Infinities and NaNs where eigenvalues of ``a`` and ``-b`` meet.
+    Raises ShapeError where the shapes do not fit.
 
     >>> hg.scipy.linalg.solve_sylvester([[1.0]], [[2.0]], [[6.0]])
     Tensor([[2.]], dtype=float32)

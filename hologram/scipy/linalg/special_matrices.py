@@ -59,7 +59,8 @@ def block_diag(*arrs: Any) -> Tensor:
 
 
 def toeplitz(c: Any, r: Any = None) -> Tensor:
-    """Toeplitz matrices (…, m, n): the first column is ``c`` (…, m), the first row ``r`` (…, n), whose element 0 is not read; each diagonal is constant.
+    """Toeplitz matrices (…, m, n): the first column is ``c`` (…, m), the first row ``r`` (…, n), whose element 0 is not read; each diagonal is
+    constant.
 
     By default ``r`` is the conjugate of ``c``. Stacks broadcast.
 
@@ -77,7 +78,8 @@ def toeplitz(c: Any, r: Any = None) -> Tensor:
 
 
 def hankel(c: Any, r: Any = None) -> Tensor:
-    """Hankel matrix (m, n): the first column is ``c``, the last row ``r``, whose element 0 is not read; each antidiagonal is constant. Zeros without ``r``.
+    """Hankel matrix (m, n): the first column is ``c``, the last row ``r``, whose element 0 is not read; each antidiagonal is constant. Zeros without
+    ``r``.
 
     >>> hg.scipy.linalg.hankel([1, 2, 3])
     Tensor([[1, 2, 3],
@@ -171,7 +173,8 @@ def fiedler(a: Any) -> Tensor:
 
 
 def fiedler_companion(a: Any) -> Tensor:
-    """Fiedler's companion matrix (n - 1, n - 1), of five diagonals: its eigenvalues are the zeros of the polynomial ``a`` (n,), highest coefficient first.
+    """Fiedler's companion matrix (n - 1, n - 1), of five diagonals: its eigenvalues are the zeros of the polynomial ``a`` (n,), highest coefficient
+    first.
 
     >>> hg.scipy.linalg.fiedler_companion([1.0, -3.0, 2.0])
     Tensor([[ 3., -2.],
@@ -206,7 +209,8 @@ def _fiedler_places(i: np.ndarray, j: np.ndarray, n: int) -> list[tuple[np.ndarr
 
 
 def hadamard(n: int, dtype: Any = None) -> Tensor:
-    """Hadamard matrix (n, n) of ones and minus ones, in Sylvester's construction; int64 by default. Raises ArgumentError unless ``n`` is a power of 2.
+    """Hadamard matrix (n, n) of ones and minus ones, in Sylvester's construction; int64 by default. Raises ArgumentError unless ``n`` is a power of
+    2.
 
     >>> hg.scipy.linalg.hadamard(2)
     Tensor([[ 1,  1],

@@ -7,8 +7,8 @@ from typing import Any
 
 import hologram.numpy as hnp
 from hologram import random
-from hologram.scipy.stats.family import INF, Continuous, special_function
-from hologram.special import betaln, erfinv, expit, gammaln, i0e, log_ndtr, logit, ndtr, ndtri, xlog1py, xlogy
+from hologram.scipy.stats.family import INF, Continuous
+from hologram.special import erfinv, expit, i0e, log_ndtr, logit, ndtr, ndtri, xlogy
 from hologram.trace.tensor import Tensor
 
 __all__ = [

@@ -1,5 +1,5 @@
-"""Families of distributions: what their methods share. A family gives formulas of the standard form; location and scale, what lies beyond the support,
-and the methods that follow from others are here.
+"""Families of distributions: what their methods share. A family gives formulas of the standard form; location and scale, what lies beyond the
+support, and the methods that follow from others are here.
 
 Formulas get Tensors of one float type, and points inside the support alone: a point beyond it is replaced before, and the result after, so that
 derivatives are finite. Parameters that a family does not allow, and scales that are not positive, give NaN.

@@ -65,8 +65,8 @@ def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: 
 def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Tensor:
     """Ranks of elements along ``axis`` (of all, flattened, for None), from 1 on.
 
-    Equal elements have the ``average``, the ``min`` or the ``max`` of their ranks, ``dense`` ones without gaps, or, ``ordinal``, different ones. Floats for
-    ``average``, else integers; in a line with a NaN all are NaN, or of integers the least one. Raises ArgumentError for another method.
+    Equal elements have the ``average``, the ``min`` or the ``max`` of their ranks, ``dense`` ones without gaps, or, ``ordinal``, different ones.
+    Floats for ``average``, else integers; in a line with a NaN all are NaN, or of integers the least one. Raises ArgumentError for another method.
 
     >>> hg.scipy.stats.rankdata([30.0, 10.0, 30.0])
     Tensor([2.5, 1. , 2.5], dtype=float32)
@@ -118,8 +118,9 @@ def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagat
 class gaussian_kde:  # noqa: N801 - SciPy's name
     """Density of a sample, estimated by normal kernels: ``gaussian_kde(dataset)(points)``.
 
-    ``dataset`` (n,) or (d, n) holds n points of d dimensions. ``bw_method`` is ``scott`` (the default), ``silverman``, a number that scales the sample's
-    deviation, or a function of the estimate that gives one. ``weights`` (n,) weigh the points. Raises ShapeError where the shapes do not fit.
+    ``dataset`` (n,) or (d, n) holds n points of d dimensions. ``bw_method`` is ``scott`` (the default), ``silverman``, a number that scales the
+    sample's deviation, or a function of the estimate that gives one. ``weights`` (n,) weigh the points. Raises ShapeError where the shapes do not
+    fit.
 
     >>> hg.scipy.stats.gaussian_kde([-1.0, 0.0, 1.0])(0.0)
     Tensor([0.32894737], dtype=float32)
