@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 import hologram.numpy as hnp
-from hologram import fft
 from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.fft import transforms
 from hologram.numpy.arguments import axes_of, axis_of
 from hologram.scipy.linalg.arguments import inexact
 from hologram.support.user_lines import located
@@ -50,7 +50,7 @@ def _second(x: Tensor) -> Tensor:
     """Type 2 along the last axis, not scaled: even elements first, then the odd ones from the end."""
     n = x.shape[-1]
     order = np.concatenate([np.arange(0, n, 2), np.arange(1, n, 2)[::-1]])
-    spectrum = fft.fft(x[..., order])
+    spectrum = transforms.fft(x[..., order])
     return 2 * hnp.real(spectrum * _turn(n, x.dtype))
 
 
@@ -59,7 +59,7 @@ def _third(x: Tensor) -> Tensor:
     n = x.shape[-1]
     reverse = hnp.concat([hnp.zeros_like(x[..., :1]), hnp.flip(x[..., 1:], axis=-1)], axis=-1)
     spectrum = (x - 1j * reverse) * hnp.conj(_turn(n, x.dtype))
-    found = hnp.real(fft.ifft(spectrum)) * n
+    found = hnp.real(transforms.ifft(spectrum)) * n
     order = np.concatenate([np.arange(0, n, 2), np.arange(1, n, 2)[::-1]])
     return found[..., np.argsort(order)]
 

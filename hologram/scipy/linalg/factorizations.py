@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 import hologram.numpy as hnp
-from hologram import linalg
 from hologram.control.loops import fori_loop
 from hologram.errors import ArgumentError, ShapeError, UnsupportedError
-from hologram.linalg import factors
+from hologram.linalg import decompositions, factors, systems
 from hologram.linalg.factors import adjoint, alike, conj, matrices, square
 from hologram.scipy.linalg.arguments import identity_like, inexact, vector
 from hologram.support.user_lines import located
@@ -32,8 +31,8 @@ __all__ = [
 def _cholesky(a: Any, lower: bool, what: str) -> Tensor:
     matrix = square(a, what)
     if lower:
-        return linalg.cholesky(matrix)
-    return adjoint(linalg.cholesky(adjoint(matrix)))  # SciPy reads the triangle that it gives
+        return decompositions.cholesky(matrix)
+    return adjoint(decompositions.cholesky(adjoint(matrix)))  # SciPy reads the triangle that it gives
 
 
 def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Tensor:
@@ -109,7 +108,7 @@ def _factored(a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     sorted_rows = _rows(a, order)
     packed, _, top = _packed(sorted_rows[..., :n, :])
     up = hnp.triu(packed)
-    below = linalg.triangular_solve(up, sorted_rows[..., n:, :], left_side=False)
+    below = systems.triangular_solve(up, sorted_rows[..., n:, :], left_side=False)
     whole = hnp.concat([_rows(order[..., :n, None], top)[..., 0], order[..., n:]], axis=-1)
     return whole, hnp.concat([_lower(packed), below], axis=-2), up
 
@@ -222,7 +221,7 @@ def solve_triangular(
     Tensor([1., 2.], dtype=float32)
     """
     way = _transposition(trans, "solve_triangular")
-    return linalg.triangular_solve(a, b, lower=bool(lower), transpose_a=way > 0, conjugate_a=way == 2, unit_diagonal=bool(unit_diagonal))
+    return systems.triangular_solve(a, b, lower=bool(lower), transpose_a=way > 0, conjugate_a=way == 2, unit_diagonal=bool(unit_diagonal))
 
 
 _STRUCTURES = ("gen", "general", "sym", "symmetric", "her", "hermitian", "pos", "positive definite")
@@ -241,7 +240,7 @@ def solve(
     structure = choice(assume_a, "solve", "assume_a", _STRUCTURES)
     if structure.startswith("pos"):
         return cho_solve(cho_factor(a, lower), b)
-    return linalg.solve(_hermitian(a, lower, structure) if structure[:3] in ("sym", "her") else a, b)
+    return systems.solve(_hermitian(a, lower, structure) if structure[:3] in ("sym", "her") else a, b)
 
 
 def _hermitian(a: Any, lower: bool, structure: str) -> Tensor:
@@ -258,7 +257,7 @@ def inv(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Tensor:
     Tensor([[0.5 , 0.  ],
             [0.  , 0.25]], dtype=float32)
     """
-    return linalg.inv(a)
+    return systems.inv(a)
 
 
 def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Tensor:
@@ -267,7 +266,7 @@ def det(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> Tensor:
     >>> hg.scipy.linalg.det([[2.0, 0.0], [0.0, 4.0]])
     Tensor(8., dtype=float32)
     """
-    return linalg.det(a)
+    return systems.det(a)
 
 
 # --- orthogonal factors ----------------------------------------------------------------------------------------------
@@ -290,7 +289,7 @@ def qr(
     kind = choice(mode, "qr", "mode", modes)
     if pivoting:
         raise located(UnsupportedError("qr: pivoting is not there"))
-    q, r = linalg.qr(a, mode=modes[kind])
+    q, r = decompositions.qr(a, mode=modes[kind])
     return (r,) if kind == "r" else (q, r)
 
 
@@ -321,7 +320,7 @@ def svd(
     >>> hg.scipy.linalg.svd([[3.0, 0.0], [0.0, 4.0]], compute_uv=False)
     Tensor([4., 3.], dtype=float32)
     """
-    return tuple(linalg.svd(a, full_matrices=full_matrices)) if compute_uv else linalg.svdvals(a)
+    return tuple(decompositions.svd(a, full_matrices=full_matrices)) if compute_uv else decompositions.svdvals(a)
 
 
 def polar(a: Any, side: str = "right") -> tuple[Tensor, Tensor]:
@@ -333,7 +332,7 @@ def polar(a: Any, side: str = "right") -> tuple[Tensor, Tensor]:
             [0., 2.]], dtype=float32)
     """
     order = choice(side, "polar", "side", ("right", "left"))
-    u, s, vh = linalg.svd(a, full_matrices=False)
+    u, s, vh = decompositions.svd(a, full_matrices=False)
     values = s.astype(u.dtype)
     p = hnp.matmul(adjoint(vh) * values[..., None, :], vh) if order == "right" else hnp.matmul(u * values[..., None, :], adjoint(u))
     return hnp.matmul(u, vh), p
@@ -365,15 +364,15 @@ def eigh(
         raise located(UnsupportedError("eigh: only a v = w b v, the type 1, is there"))
     matrix = matrix if lower else adjoint(matrix)
     if b is None:
-        return linalg.eigvalsh(matrix) if eigvals_only else tuple(linalg.eigh(matrix))
+        return decompositions.eigvalsh(matrix) if eigvals_only else tuple(decompositions.eigh(matrix))
     whole = hnp.tril(matrix) + adjoint(hnp.tril(matrix, k=-1))
     whole, right = alike("eigh", whole, square(b, "eigh"))
-    low = linalg.cholesky(right if lower else adjoint(right))
+    low = decompositions.cholesky(right if lower else adjoint(right))
     half = solve_triangular(low, whole, lower=True)
     reduced = adjoint(solve_triangular(low, adjoint(half), lower=True))
     if eigvals_only:
-        return linalg.eigvalsh(reduced)
-    w, v = linalg.eigh(reduced)
+        return decompositions.eigvalsh(reduced)
+    w, v = decompositions.eigh(reduced)
     return w, solve_triangular(low, v, 2, lower=True)
 
 
@@ -404,6 +403,6 @@ def eigh_tridiagonal(
     part = slice(None) if chosen == "a" or select_range is None else slice(select_range[0], select_range[1] + 1)
     matrix = hnp.diag(middle) + hnp.diag(beside, k=-1) + hnp.diag(conj(beside), k=1)
     if eigvals_only:
-        return linalg.eigvalsh(matrix)[part]
-    w, v = linalg.eigh(matrix)
+        return decompositions.eigvalsh(matrix)[part]
+    w, v = decompositions.eigh(matrix)
     return w[part], v[:, part]

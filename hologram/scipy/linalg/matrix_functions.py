@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 import hologram.numpy as hnp
-from hologram import linalg
 from hologram.control.branches import cond
 from hologram.control.loops import fori_loop, scan
 from hologram.errors import ShapeError, UnsupportedError
+from hologram.linalg import systems
 from hologram.linalg.factors import adjoint, alike, is_complex, square
 from hologram.scipy.linalg.arguments import as_complex, identity_like, in_scipy
 from hologram.scipy.linalg.factorizations import solve_triangular
@@ -74,7 +74,7 @@ def _approximant(a: Tensor, degree: int, triangular: bool) -> Tensor:
         odd = hnp.matmul(odd, second) + unit * (coefficients[k] / scale)
         even = hnp.matmul(even, second) + unit * (coefficients[k - 1] / scale)
     u = hnp.matmul(a, odd)
-    return solve_triangular(even - u, even + u) if triangular else linalg.solve(even - u, even + u)
+    return solve_triangular(even - u, even + u) if triangular else systems.solve(even - u, even + u)
 
 
 def expm_frechet(A: Any, E: Any, *, method: str | None = None, compute_expm: bool = True, check_finite: bool = True) -> Any:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 import hologram.numpy as hnp
-from hologram import fft, nn
+from hologram import nn
 from hologram.control.loops import fori_loop
 from hologram.errors import ArgumentError, ShapeError
+from hologram.fft import transforms
 from hologram.numpy.arguments import alike, axes_of, wrap
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice
@@ -107,9 +108,9 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Ten
     extents = [first.shape[i] + second.shape[i] - 1 for i in along]
     fast = [_fast_length(n) for n in extents]
     if first.dtype.kind == "c":
-        product = fft.ifftn(fft.fftn(first, s=fast, axes=along) * fft.fftn(second, s=fast, axes=along), axes=along)
+        product = transforms.ifftn(transforms.fftn(first, s=fast, axes=along) * transforms.fftn(second, s=fast, axes=along), axes=along)
     else:
-        product = fft.irfftn(fft.rfftn(first, s=fast, axes=along) * fft.rfftn(second, s=fast, axes=along), s=fast, axes=along)
+        product = transforms.irfftn(transforms.rfftn(first, s=fast, axes=along) * transforms.rfftn(second, s=fast, axes=along), s=fast, axes=along)
     return _kept(product, first.shape, second.shape, kind, along)
 
 

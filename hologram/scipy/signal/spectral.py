@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import hologram.numpy as hnp
-from hologram import dtypes, fft
+from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
+from hologram.fft import transforms
 from hologram.numpy.arguments import as_tensor, axis_of, wrap
 from hologram.scipy.linalg.arguments import inexact
 from hologram.scipy.signal.windows import window_of
@@ -96,7 +97,7 @@ def _trend(how: Any, what: str) -> Callable[[Tensor], Tensor]:
 def _spectra(x: Tensor, cut: _Segments, trend: Callable[[Tensor], Tensor], onesided: bool) -> Tensor:
     """Transforms (…, segments, frequencies) of the segments of a signal."""
     segments = trend(x[..., _places(operator.index(x.shape[-1]), cut)]) * cut.window
-    return fft.rfft(segments, n=cut.transform) if onesided else fft.fft(segments, n=cut.transform)
+    return transforms.rfft(segments, n=cut.transform) if onesided else transforms.fft(segments, n=cut.transform)
 
 
 def _frequencies(cut: _Segments, fs: Any, onesided: bool, dtype: Any) -> Tensor:
@@ -317,7 +318,7 @@ def istft(
     length = whole if nperseg is None else nperseg
     points = whole + 1 if nfft is None and input_onesided and nperseg == whole + 1 else whole if nfft is None else nfft
     cut = _cut("istft", max(whole + 1, integer(length, "istft", "nperseg")), real, window, length, noverlap, points, length)
-    frames = fft.irfft(z, n=cut.transform) if input_onesided else fft.ifft(z, n=cut.transform)
+    frames = transforms.irfft(z, n=cut.transform) if input_onesided else transforms.ifft(z, n=cut.transform)
     step = cut.length - cut.overlap
     at = np.arange(count)[:, None] * step + np.arange(cut.length)
     factor = hnp.sum(cut.window) if choice(scaling, "istft", "scaling", ("spectrum", "psd")) == "spectrum" else hnp.sqrt(fs * hnp.sum(cut.window**2))

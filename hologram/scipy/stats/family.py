@@ -119,6 +119,7 @@ class Continuous(Family):
     """
 
     scaled = ("loc", "scale")
+    _logpdf: Any  # the one formula that every family gives
 
     def _at(self, method: str, x: Any, args: Any, named: Any, formula: Formula, below: float, above: float, scaled: str = "") -> Tensor:
         """``formula`` at standardised points of the support, ``below`` and ``above`` beyond it; ``scaled`` says how the scale enters densities."""
@@ -139,9 +140,6 @@ class Continuous(Family):
     def pdf(self, x: Any, *args: Any, **named: Any) -> Tensor:
         """Density; 0 beyond the support."""
         return self._at("pdf", x, args, named, lambda z, *s: hnp.exp(self._logpdf(z, *s)), 0.0, 0.0, "divide")
-
-    def _logpdf(self, z: Tensor, *shapes: Tensor) -> Tensor:
-        raise self._absent("density")
 
     def cdf(self, x: Any, *args: Any, **named: Any) -> Tensor:
         """Distribution function: the probability of values up to ``x``."""
@@ -219,6 +217,7 @@ class Discrete(Family):
     """
 
     low, inside = 0.0, 0.0
+    _logpmf: Any  # the one formula that every family gives
 
     def _at(self, method: str, k: Any, args: Any, named: Any, formula: Formula, below: float, above: float, fraction: float | None) -> Tensor:
         """``formula`` at points of the support, others beyond it; ``fraction`` between the integers, None to take the integer below."""
@@ -239,9 +238,6 @@ class Discrete(Family):
     def pmf(self, k: Any, *args: Any, **named: Any) -> Tensor:
         """Probability of ``k``; 0 beyond the support."""
         return self._at("pmf", k, args, named, lambda z, *s: hnp.exp(self._logpmf(z, *s)), 0.0, 0.0, 0.0)
-
-    def _logpmf(self, z: Tensor, *shapes: Tensor) -> Tensor:
-        raise self._absent("probability of one number")
 
     def cdf(self, k: Any, *args: Any, **named: Any) -> Tensor:
         """Distribution function: the probability of values up to ``k``."""

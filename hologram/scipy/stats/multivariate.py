@@ -6,8 +6,9 @@ import math
 from typing import Any
 
 import hologram.numpy as hnp
-from hologram import dtypes, linalg, random
+from hologram import dtypes, random
 from hologram.errors import ArgumentError, ShapeError
+from hologram.linalg import decompositions, systems
 from hologram.linalg.factors import alike
 from hologram.numpy.arguments import shape_of, wrap
 from hologram.scipy.linalg.arguments import inexact
@@ -51,13 +52,13 @@ class MultivariateNormal:
         if spread.shape[-2:] != (n, n):
             raise located(ShapeError(f"{what}: a covariance of shape {list(spread.shape)} for vectors of {n} elements"))
         matrix, difference = alike(what, spread, difference)
-        low = linalg.cholesky(matrix)
+        low = decompositions.cholesky(matrix)
         if low.ndim == 2:  # one matrix for all vectors
             rows = difference.reshape((-1, n))
-            white = linalg.triangular_solve(low, hnp.matrix_transpose(rows), lower=True)
+            white = systems.triangular_solve(low, hnp.matrix_transpose(rows), lower=True)
             square = hnp.sum(white * white, axis=0).reshape(difference.shape[:-1])
         else:
-            white = linalg.triangular_solve(low, difference[..., None], lower=True)[..., 0]
+            white = systems.triangular_solve(low, difference[..., None], lower=True)[..., 0]
             square = hnp.sum(white * white, axis=-1)
         half_log_det = hnp.sum(hnp.log(hnp.diagonal(low, 0, -2, -1)), axis=-1)
         return square * -0.5 - half_log_det - 0.5 * n * math.log(2 * math.pi)

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import hologram.numpy as hnp
-from hologram import linalg, random
+from hologram import random
 from hologram.errors import ArgumentError, ShapeError
+from hologram.linalg import decompositions, systems
 from hologram.numpy.arguments import as_tensor, axis_of, shape_of
 from hologram.scipy.linalg.arguments import inexact
 from hologram.special import logsumexp
@@ -25,7 +26,7 @@ class ModeResult(NamedTuple):
     """The most frequent values ``mode``, and how often each stands there, ``count``."""
 
     mode: Tensor
-    count: Tensor
+    count: Tensor  # type: ignore[assignment]  # SciPy's name, which hides the method of tuples
 
 
 def _along(x: Any, axis: Any, what: str) -> tuple[Tensor, int]:
@@ -141,7 +142,7 @@ class gaussian_kde:  # noqa: N801 - SciPy's name
         away = self.dataset - centre
         share = 1 - hnp.sum(self.weights * self.weights)
         self.covariance = hnp.matmul(away * self.weights, away.T) / share * self.factor**2
-        self._low = linalg.cholesky(self.covariance)
+        self._low = decompositions.cholesky(self.covariance)
 
     def _factor(self, method: Any) -> Any:
         if callable(method):
@@ -172,8 +173,8 @@ class gaussian_kde:  # noqa: N801 - SciPy's name
 
     def logpdf(self, x: Any) -> Tensor:
         """Logarithm of the density (m,) at points (d, m)."""
-        points = linalg.triangular_solve(self._low, self._points(x), lower=True)
-        sample = linalg.triangular_solve(self._low, self.dataset, lower=True)
+        points = systems.triangular_solve(self._low, self._points(x), lower=True)
+        sample = systems.triangular_solve(self._low, self.dataset, lower=True)
         distance = hnp.sum((points[:, :, None] - sample[:, None, :]) ** 2, axis=0)
         scale = hnp.sum(hnp.log(hnp.diagonal(self._low))) + 0.5 * self.d * math.log(2 * math.pi)
         return logsumexp(distance * -0.5 + hnp.log(self.weights), axis=1) - scale
