@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hologram.version import __version__
 
 if TYPE_CHECKING:
-    from hologram import dtypes, errors, experimental, fft, lax, linalg, nn, numpy, random, scipy, settings, special
+    from hologram import dtypes, errors, experimental, fft, lax, linalg, nn, numpy, random, scipy, settings, sparse, special
     from hologram.control import associative_scan, cond, fori_loop, scan, switch, while_loop
     from hologram.control.callbacks import pure_callback
     from hologram.control.progress import progress
@@ -86,15 +86,16 @@ _WHERE = {
     "vmap": "transform.stacking",
     "while_loop": "control.loops",
 }
-_PACKAGES = ("dtypes", "errors", "experimental", "fft", "lax", "linalg", "nn", "numpy", "random", "scipy", "settings", "special")
+_PACKAGES = ("dtypes", "errors", "experimental", "fft", "lax", "linalg", "nn", "numpy", "random", "scipy", "settings", "sparse", "special")
 _MODULES = {name: name for name in _PACKAGES} | {"backend": "sdk.backend", "ops": "sdk.ops", "tree": "trace.tree"}
 
 __all__ = [
-    "Buffer", "Executor", "ShapeDtypeStruct", "Tensor", "__version__", "as_image", "asarray", "associative_scan", "backend",
-    "block_until_ready", "checkpoint", "clear_caches", "cond", "custom_jvp", "custom_vjp", "default_device", "device_put", "devices", "disable_jit",
-    "dtypes", "errors", "eval", "eval_shape", "experimental", "explain", "export", "fft", "fori_loop", "from_dlpack", "grad", "hessian", "jacfwd", "jacrev", "jit",
-    "jvp", "lax", "linalg", "linearize", "load", "make_graph", "nn", "numpy", "ops", "profile", "progress", "pure_callback", "random", "scan", "scipy",
-    "set_num_threads", "settings", "special", "stop_gradient", "stream", "switch", "tensor", "tree", "value_and_grad", "vjp", "vmap", "while_loop",
+    "Buffer", "Executor", "ShapeDtypeStruct", "Tensor", "__version__", "as_image", "asarray", "associative_scan", "backend", "block_until_ready",
+    "checkpoint", "clear_caches", "cond", "custom_jvp", "custom_vjp", "default_device", "device_put", "devices", "disable_jit", "dtypes", "errors",
+    "eval", "eval_shape", "experimental", "explain", "export", "fft", "fori_loop", "from_dlpack", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp",
+    "lax", "linalg", "linearize", "load", "make_graph", "nn", "numpy", "ops", "profile", "progress", "pure_callback", "random", "scan", "scipy",
+    "set_num_threads", "settings", "sparse", "special", "stop_gradient", "stream", "switch", "tensor", "tree", "value_and_grad", "vjp", "vmap",
+    "while_loop",
 ]  # fmt: skip
 
 

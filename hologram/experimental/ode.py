@@ -71,7 +71,7 @@ class _State(NamedTuple):
     rate: Tensor
     step: Tensor
     between: Tensor  # (5, n), the highest power first
-    count: Tensor
+    steps: Tensor
 
 
 def odeint(
@@ -91,8 +91,8 @@ def odeint(
       suffice, or a step becomes too small to count, the values are NaN.
 
     Steps are in float64 if the state is, else in float32, for which the tolerances should be larger. Reverse mode solves the adjoint equation
-    backwards, by ``y0``, ``t``, ``args`` and what ``func`` reads from around it; forward mode raises DifferentiationError. Raises ShapeError, DTypeError
-    or TreeError where the rates do not fit the state.
+    backwards, by ``y0``, ``t``, ``args`` and what ``func`` reads from around it; forward mode raises DifferentiationError. Raises ShapeError,
+    DTypeError or TreeError where the rates do not fit the state.
 
     >>> ys = hg.experimental.ode.odeint(lambda y, t, k: -k * y, np.float64(1.0), np.array([0.0, 1.0]), 2.0)
     >>> ys
@@ -210,7 +210,7 @@ def _stepped(rate: Rate, s: _State, options: _Options) -> _State:
         hnp.where(taken, rates[-1], s.rate),
         following,
         hnp.where(taken, between, s.between),
-        s.count + 1,
+        s.steps + 1,
     )
 
 
@@ -254,9 +254,9 @@ def _integrate(rate: Rate, options: _Options, y0: Tensor, times: Tensor, constan
 
     def reach(state: _State, target: Tensor) -> tuple[_State, Tensor]:
         def goes_on(s: _State) -> Tensor:
-            return (s.time < target) & (s.count < options.steps) & (s.time + s.step > s.time)
+            return (s.time < target) & (s.steps < options.steps) & (s.time + s.step > s.time)
 
-        state = while_loop(goes_on, lambda s: _stepped(forward, s, options), state._replace(count=hnp.asarray(0)))
+        state = while_loop(goes_on, lambda s: _stepped(forward, s, options), state._replace(steps=hnp.asarray(0)))
         return state, hnp.where(state.time >= target, _between(state, target), hnp.nan)
 
     _, rest = scan(reach, start, sign * times[1:])

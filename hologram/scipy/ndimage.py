@@ -36,7 +36,7 @@ def _reflected(i: Tensor, n: int) -> Tensor:
 
 
 _MOVED: dict[str, Callable[[Tensor, int], Tensor]] = {
-    "nearest": lambda i, n: hnp.clip(i, 0, n - 1),
+    "nearest": lambda i, n: hnp.minimum(hnp.maximum(i, 0), n - 1),
     "wrap": lambda i, n: i % n,
     "mirror": _mirrored,
     "reflect": _reflected,

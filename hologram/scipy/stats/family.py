@@ -75,7 +75,7 @@ class Family:
                 return getattr(self, name)
         return None
 
-    def _absent(self, method: str) -> UnsupportedError:
+    def _absent(self, method: str) -> Exception:
         return located(UnsupportedError(f"stats.{self.name} has no {method}"))
 
     def _valid(self, *shapes: Tensor) -> Any:
