@@ -20,6 +20,10 @@ __all__ = ["map_coordinates"]
 _MODES = ("constant", "nearest", "wrap", "mirror", "reflect", "grid-constant", "grid-wrap", "grid-mirror")
 
 
+def _clamped(i: Tensor, n: int) -> Tensor:
+    return hnp.clip(i, 0, n - 1)
+
+
 def _mirrored(i: Tensor, n: int) -> Tensor:
     """Mirrored at the centres of the outermost elements."""
     period = 2 * (n - 1)
@@ -36,7 +40,7 @@ def _reflected(i: Tensor, n: int) -> Tensor:
 
 
 _MOVED: dict[str, Callable[[Tensor, int], Tensor]] = {
-    "nearest": lambda i, n: hnp.minimum(hnp.maximum(i, 0), n - 1),
+    "nearest": _clamped,
     "wrap": lambda i, n: i % n,
     "mirror": _mirrored,
     "reflect": _reflected,

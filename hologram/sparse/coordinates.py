@@ -22,8 +22,8 @@ __all__ = ["BCOO"]
 class BCOO(Matrix):
     """A sparse matrix (m, n) of coordinates: ``BCOO((data, indices), shape=(m, n))``, as JAX's.
 
-    ``data`` (nse,) holds the elements at the rows and columns ``indices`` (nse, 2), in any order; duplicates add up. ``indices_sorted`` says that rows
-    ascend, which makes products as fast as those of :class:`CSR`. It is a pytree, as that is. Raises ShapeError where the shapes do not fit,
+    ``data`` (nse,) holds the elements at the rows and columns ``indices`` (nse, 2), in any order; duplicates add up. ``indices_sorted`` says that
+    rows ascend, which makes products as fast as those of :class:`CSR`. It is a pytree, as that is. Raises ShapeError where the shapes do not fit,
     IndexOutOfRange for known indices beyond the matrix.
 
     >>> A = hg.sparse.BCOO(([1.0, 2.0, 3.0], [[0, 0], [1, 1], [0, 2]]), shape=(2, 3))
@@ -117,5 +117,5 @@ def _made(data: Any, rows: Any, columns: Any, facts: tuple[Any, bool, bool]) -> 
 tree.register(
     BCOO,
     lambda a: ((a.data, a._rows, a._columns), (a.shape, a.indices_sorted, a.unique_indices)),
-    lambda facts, parts: _made(*parts, facts),
+    lambda facts, parts: _made(parts[0], parts[1], parts[2], facts),
 )

@@ -1,7 +1,7 @@
 """Products of sparse matrices and dense arrays.
 
-A product of compressed rows is a loop over rows, which threads share, and in it one over the elements of a row, whose sum is in registers. Its derivative
-is made of gathers and sums of segments, which are linear, so that all orders and both modes follow.
+A product of compressed rows is a loop over rows, which threads share, and in it one over the elements of a row, whose sum is in registers. Its
+derivative is made of gathers and sums of segments, which are linear, so that all orders and both modes follow.
 """
 
 from __future__ import annotations

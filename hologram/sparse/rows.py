@@ -21,9 +21,9 @@ __all__ = ["CSR"]
 class CSR(Matrix):
     """A sparse matrix (m, n) of compressed rows: ``CSR((data, indices, indptr), shape=(m, n))``, as SciPy's ``csr_array``.
 
-    ``data`` and ``indices``, the columns, hold the elements of row i from ``indptr[i]`` to ``indptr[i + 1]``. It is a pytree: an argument and a result
-    of jitted functions. ``A @ x`` and ``x @ A`` take vectors and matrices; gradients by the elements are those of ``A.with_data(data)``. Raises
-    ShapeError where the shapes do not fit, IndexOutOfRange for known columns beyond the matrix.
+    ``data`` and ``indices``, the columns, hold the elements of row i from ``indptr[i]`` to ``indptr[i + 1]``. It is a pytree: an argument and a
+    result of jitted functions. ``A @ x`` and ``x @ A`` take vectors and matrices; gradients by the elements are those of ``A.with_data(data)``.
+    Raises ShapeError where the shapes do not fit, IndexOutOfRange for known columns beyond the matrix.
 
     >>> A = hg.sparse.CSR(([1.0, 2.0, 3.0], [0, 2, 1], [0, 2, 3]), shape=(2, 3))
     >>> A @ hnp.asarray([1.0, 10.0, 100.0])
@@ -108,4 +108,4 @@ def _made(data: Any, columns: Any, pointers: Any, shape: Any) -> CSR:
     return out
 
 
-tree.register(CSR, lambda a: ((a.data, a._columns, a._pointers), a.shape), lambda shape, parts: _made(*parts, shape))
+tree.register(CSR, lambda a: ((a.data, a._columns, a._pointers), a.shape), lambda shape, parts: _made(parts[0], parts[1], parts[2], shape))

@@ -149,7 +149,7 @@ def csd(
 
     >>> frequencies, density = hg.scipy.signal.csd(np.eye(8)[0], np.eye(8)[0], detrend=False, window="boxcar")
     >>> density
-    Tensor([0.125, 0.25 , 0.25 , 0.25 , 0.125], dtype=float64)
+    Tensor([0.125+0.j, 0.25 +0.j, 0.25 +0.j, 0.25 +0.j, 0.125+0.j], dtype=complex128)
     """
     found = _cross("csd", x, y, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
     return found[0], hnp.real(found[1]) if x is y else found[1]
@@ -251,7 +251,7 @@ def stft(
 
     >>> frequencies, times, transforms = hg.scipy.signal.stft(np.ones(8), nperseg=4)
     >>> hnp.real(transforms[0])
-    Tensor([0.5, 1. , 1. , 1. , 0.5], dtype=float64)
+    Tensor([0.75, 1.  , 1.  , 1.  , 0.25], dtype=float64)
     """
     (signal,) = _signals("stft", x)
     i = axis_of(axis, signal.ndim, "stft")
