@@ -12,7 +12,7 @@ import hologram as hg
 import hologram.numpy as hnp
 import hologram.scipy.linalg as hl
 from hologram.errors import ArgumentError, DifferentiationError, HologramError, ShapeError, UnsupportedError
-from tests.support.derivatives_by_differences import differences
+from tests.support.comparing import differences
 
 sl = pytest.importorskip("scipy.linalg", reason="SciPy, with which results are compared, is not installed")
 
