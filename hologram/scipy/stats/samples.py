@@ -124,7 +124,7 @@ class gaussian_kde:  # noqa: N801 - SciPy's name
     fit.
 
     >>> hg.scipy.stats.gaussian_kde([-1.0, 0.0, 1.0])(0.0)
-    Tensor([0.32894737], dtype=float32)
+    Tensor([0.31815618], dtype=float32)
     """
 
     def __init__(self, dataset: Any, bw_method: str | float | Callable[[Any], Any] | None = None, weights: Any = None) -> None:
