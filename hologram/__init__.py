@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hologram.version import __version__
 
 if TYPE_CHECKING:
-    from hologram import debug, distributed, dtypes, errors, fft, lax, linalg, nn, numpy, random, settings, special
+    from hologram import debug, distributed, dtypes, errors, experimental, fft, lax, linalg, nn, numpy, random, scipy, settings, sparse, special
     from hologram.control import associative_scan, cond, fori_loop, scan, switch, while_loop
     from hologram.control.callbacks import pure_callback
     from hologram.control.effects import io_callback
@@ -94,16 +94,19 @@ _WHERE = {
     "vmap": "transform.stacking",
     "while_loop": "control.loops",
 }
-_PACKAGES = ("debug", "distributed", "dtypes", "errors", "fft", "lax", "linalg", "nn", "numpy", "random", "settings", "special")
+_PACKAGES = (
+    "debug", "distributed", "dtypes", "errors", "experimental", "fft", "lax", "linalg", "nn", "numpy", "random", "scipy", "settings", "sparse",
+    "special",
+)  # fmt: skip
 _MODULES = {name: name for name in _PACKAGES} | {"backend": "sdk.backend", "ops": "sdk.ops", "tree": "trace.tree"}
 
 __all__ = [
     "Buffer", "Executor", "ShapeDtypeStruct", "Tensor", "__version__", "as_image", "asarray", "associative_scan", "backend", "block_until_ready",
     "checkpoint", "clear_caches", "cond", "custom_jvp", "custom_vjp", "debug", "default_device", "device_put", "devices", "disable_jit",
-    "distributed", "dtypes", "errors", "eval", "eval_shape", "explain", "export", "fft", "fori_loop", "from_dlpack", "grad", "hessian", "io_callback",
-    "jacfwd", "jacrev", "jit", "jvp", "lax", "linalg", "linearize", "load", "make_array_from_process_local_data", "make_graph", "make_mesh", "nn",
-    "numpy", "ops", "profile", "progress", "pure_callback", "random", "scan", "set_num_threads", "settings", "shard_map", "special", "stop_gradient",
-    "stream", "switch", "tensor", "tree", "value_and_grad", "vjp", "vmap", "while_loop",
+    "distributed", "dtypes", "errors", "eval", "eval_shape", "experimental", "explain", "export", "fft", "fori_loop", "from_dlpack", "grad",
+    "hessian", "io_callback", "jacfwd", "jacrev", "jit", "jvp", "lax", "linalg", "linearize", "load", "make_array_from_process_local_data",
+    "make_graph", "make_mesh", "nn", "numpy", "ops", "profile", "progress", "pure_callback", "random", "scan", "scipy", "set_num_threads", "settings",
+    "shard_map", "sparse", "special", "stop_gradient", "stream", "switch", "tensor", "tree", "value_and_grad", "vjp", "vmap", "while_loop",
 ]  # fmt: skip
 
 

@@ -22,6 +22,7 @@ PAGES = [
     "getting_started.md",
     "debugging.md",
     "from_numpy_and_jax.md",
+    "scipy.md",
     "export.md",
     "benchmarks.md",
     "sdk.md",

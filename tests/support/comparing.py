@@ -56,3 +56,13 @@ def same(got: Any, want: Any) -> None:
         g, w = np.asarray(g), np.asarray(w)
         assert g.dtype == w.dtype and g.shape == w.shape
         assert not mismatch(g, w, 0).any()
+
+
+def differences(f: Callable[[np.ndarray], Any], x: np.ndarray, step: float = 1e-6) -> np.ndarray:
+    """The gradient of a function with one scalar result, by central differences in float64."""
+    found = np.zeros_like(x)
+    for at in np.ndindex(x.shape):
+        moved = np.zeros_like(x)
+        moved[at] = step
+        found[at] = (float(f(x + moved)) - float(f(x - moved))) / (2 * step)
+    return found

@@ -1,0 +1,5 @@
+"""Names of ``jax.scipy.cluster``."""
+
+from hologram.scipy.cluster import vq
+
+__all__ = ["vq"]
