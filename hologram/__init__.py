@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from hologram.version import __version__
 
 if TYPE_CHECKING:
-    from hologram import dtypes, errors, fft, lax, linalg, nn, numpy, random, settings, special
+    from hologram import dtypes, errors, fft, lax, linalg, nn, numpy, random, settings, special, tree, tree_util
     from hologram.control import associative_scan, cond, fori_loop, scan, switch, while_loop
     from hologram.control.callbacks import pure_callback
     from hologram.control.progress import progress
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from hologram.sdk import backend, ops
     from hologram.sdk.buffer import Buffer
     from hologram.sdk.executor import Executor
-    from hologram.trace import tree
     from hologram.trace.call.abstract_eval import ShapeDtypeStruct, eval_shape
     from hologram.trace.call.explain import explain
     from hologram.trace.call.jit import disable_jit, jit
@@ -86,15 +85,15 @@ _WHERE = {
     "vmap": "transform.stacking",
     "while_loop": "control.loops",
 }
-_PACKAGES = ("dtypes", "errors", "fft", "lax", "linalg", "nn", "numpy", "random", "settings", "special")
-_MODULES = {name: name for name in _PACKAGES} | {"backend": "sdk.backend", "ops": "sdk.ops", "tree": "trace.tree"}
+_PACKAGES = ("dtypes", "errors", "fft", "lax", "linalg", "nn", "numpy", "random", "settings", "special", "tree", "tree_util")
+_MODULES = {name: name for name in _PACKAGES} | {"backend": "sdk.backend", "ops": "sdk.ops"}
 
 __all__ = [
     "Buffer", "Executor", "ShapeDtypeStruct", "Tensor", "__version__", "as_image", "asarray", "associative_scan", "backend",
     "block_until_ready", "checkpoint", "clear_caches", "cond", "custom_jvp", "custom_vjp", "default_device", "device_put", "devices", "disable_jit",
     "dtypes", "errors", "eval", "eval_shape", "explain", "export", "fft", "fori_loop", "from_dlpack", "grad", "hessian", "jacfwd", "jacrev", "jit",
     "jvp", "lax", "linalg", "linearize", "load", "make_graph", "nn", "numpy", "ops", "profile", "progress", "pure_callback", "random", "scan",
-    "set_num_threads", "settings", "special", "stop_gradient", "stream", "switch", "tensor", "tree", "value_and_grad", "vjp", "vmap", "while_loop",
+    "set_num_threads", "settings", "special", "stop_gradient", "stream", "switch", "tensor", "tree", "tree_util", "value_and_grad", "vjp", "vmap", "while_loop",
 ]  # fmt: skip
 
 
