@@ -93,7 +93,8 @@ __all__ = [
     "block_until_ready", "checkpoint", "clear_caches", "cond", "custom_jvp", "custom_vjp", "default_device", "device_put", "devices", "disable_jit",
     "dtypes", "errors", "eval", "eval_shape", "explain", "export", "fft", "fori_loop", "from_dlpack", "grad", "hessian", "jacfwd", "jacrev", "jit",
     "jvp", "lax", "linalg", "linearize", "load", "make_graph", "nn", "numpy", "ops", "profile", "progress", "pure_callback", "random", "scan",
-    "set_num_threads", "settings", "special", "stop_gradient", "stream", "switch", "tensor", "tree", "tree_util", "value_and_grad", "vjp", "vmap", "while_loop",
+    "set_num_threads", "settings", "special", "stop_gradient", "stream", "switch", "tensor", "tree", "tree_util", "value_and_grad", "vjp", "vmap",
+    "while_loop",
 ]  # fmt: skip
 
 

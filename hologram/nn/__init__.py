@@ -3,6 +3,7 @@
 Plain functions of arrays.
 """
 
+from hologram.lax.products import dot_general
 from hologram.nn import initializers
 from hologram.nn.activations import (
     celu,
@@ -37,7 +38,6 @@ from hologram.nn.pooling import (
     max_pool2d,
     max_pool3d,
 )
-from hologram.nn.products import dot_general
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "celu", "conv1d", "conv2d",

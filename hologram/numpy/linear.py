@@ -41,7 +41,7 @@ def _summed(dtype: DType) -> Op:
     return reduce_any if dtype.kind == "b" else reduce_sum
 
 
-def _factors(what: str, arrays: Sequence[Any], preferred: Any) -> tuple[list[Node], DType, bool]:
+def factors(what: str, arrays: Sequence[Any], preferred: Any) -> tuple[list[Node], DType, bool]:
     """``arrays`` in the type that products and sums are computed in, the type of the result, and whether that is weak.
 
     Narrow floats are computed in float32, where the product of two of them is exact.
@@ -83,7 +83,7 @@ def matmul(x1: Any, x2: Any, /, *, preferred_element_type: Any = None) -> Tensor
     >>> hnp.matmul([[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0])
     Tensor([3., 7.], dtype=float32)
     """
-    (a, b), dtype, weak = _factors("matmul", (x1, x2), preferred_element_type)
+    (a, b), dtype, weak = factors("matmul", (x1, x2), preferred_element_type)
     if not a.shape or not b.shape:
         raise located(ShapeError(f"matmul takes arrays of at least one axis, not shapes {list(a.shape)} and {list(b.shape)}: multiply with *"))
     inner_extent = b.shape[-2] if len(b.shape) > 1 else b.shape[0]
@@ -106,7 +106,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, preferred_element_type: Any =
     >>> hnp.vecdot([[1, 2], [3, 4]], [1, 10])
     Tensor([21, 43], dtype=int64)
     """
-    (a, b), dtype, weak = _factors("vecdot", (x1, x2), preferred_element_type)
+    (a, b), dtype, weak = factors("vecdot", (x1, x2), preferred_element_type)
     moved = []
     for node in (conjugated(a), b):
         i = axis_of(axis, len(node.shape), "vecdot")
@@ -150,7 +150,7 @@ def _scaled(what: str, x1: Any, x2: Any, preferred: Any) -> Tensor:
     """The product with a scalar."""
     if preferred is None:
         return FUNCTIONS["multiply"](x1, x2)
-    (a, b), dtype, _ = _factors(what, (x1, x2), preferred)
+    (a, b), dtype, _ = factors(what, (x1, x2), preferred)
     return wrap(cast_node(record(ew.mul, (a, b)), dtype))
 
 
@@ -222,7 +222,7 @@ def _contracted(what: str, arrays: Sequence[Any], labels: Sequence[Labels], resu
 
     Labels of one factor alone are summed first; of more than two factors, the pair whose product grows the operands least goes first.
     """
-    nodes, dtype, weak = _factors(what, arrays, preferred)
+    nodes, dtype, weak = factors(what, arrays, preferred)
     terms = [_Term(*term) for term in zip(nodes, labels, strict=True)]
     _extents(what, terms)
     for i, term in enumerate(terms):

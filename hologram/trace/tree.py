@@ -300,7 +300,7 @@ def _unflatten(treedef: Treedef, leaves: Any) -> Any:
 
 
 def flatten_up_to(treedef: Treedef, x: Any) -> list[Any]:
-    """The parts of ``x`` that stand where ``treedef`` has its leaves: leaves, or whole containers. Raises TreeError where ``x`` has another structure.
+    """The parts of ``x`` that stand where ``treedef`` has its leaves: leaves, or containers. Raises TreeError where ``x`` has another structure.
 
     >>> hg.tree.flatten_up_to(hg.tree.structure({"a": 1, "b": 2}), {"a": [10, 20], "b": 30})
     [[10, 20], 30]

@@ -61,7 +61,7 @@ def _first_element(x: Node) -> Node:
     return reshaped(along(flat, 0, 0, 1), ())
 
 
-def _closure(level: Level, sources: Sequence[Node], results: Sequence[Node]) -> list[Node]:
+def closure(level: Level, sources: Sequence[Node], results: Sequence[Node]) -> list[Node]:
     """Values from around the function that its ops on ``sources`` read: arguments like the others. In the body of a loop they may belong to a step,
     which is another one when the derivative is recorded."""
     between = level.between(sources, results, differentiable=False)
@@ -92,6 +92,6 @@ def _checkpoint(f: Callable[..., Any], _: tuple[()], args: tuple[Any, ...], opti
         marks = [marked(x) for x, _ in given]
         some, named = tree.unflatten(structure, [wrap(m, weak) for m, (_, weak) in zip(marks, given, strict=True)])
         results, out = result_nodes(f(*some, **named), "checkpoint")
-    around = _closure(level, marks, results)
+    around = closure(level, marks, results)
     rule = _Recompute(level, [*marks, *around], results)
     return tensors(out, wrapped(results, [*[x for x, _ in given], *around], rule))

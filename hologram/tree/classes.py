@@ -22,8 +22,8 @@ Whole = Callable[[Any, Any], Any]
 def register_pytree_node(nodetype: type, flatten_func: Parts, unflatten_func: Whole, flatten_with_keys_func: Parts | None = None) -> None:
     """Registers a class as a container.
 
-    ``flatten_func(x)`` gives children and hashable data, ``unflatten_func(data, children)`` puts them together. ``flatten_with_keys_func`` gives pairs
-    of a key and a child instead of children. Raises TreeError for a class that is registered already.
+    ``flatten_func(x)`` gives children and hashable data, ``unflatten_func(data, children)`` joins them. ``flatten_with_keys_func`` gives pairs of
+    a key and a child instead of children. Raises TreeError for a class that is registered already.
 
     >>> class Pair:
     ...     def __init__(self, a, b):

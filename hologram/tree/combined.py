@@ -78,7 +78,7 @@ def transpose(outer_treedef: Treedef, inner_treedef: Treedef | None, pytree_to_t
 
 
 def broadcast(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> Any:
-    """A pytree like ``full_tree``, with each leaf of ``prefix_tree`` in the place of all that stands below it. Raises TreeError where it does not fit.
+    """A pytree like ``full_tree``, with each leaf of ``prefix_tree`` in the place of all that is below it. Raises TreeError where it does not fit.
 
     >>> hg.tree.broadcast({"a": 0, "b": 1}, {"a": [5, 6], "b": 7})
     {'a': [0, 0], 'b': 1}
