@@ -27,18 +27,24 @@ if TYPE_CHECKING:
     from hologram.trace.call.explain import explain
     from hologram.trace.call.jit import disable_jit, jit
     from hologram.trace.call.stages import make_graph
+    from hologram.trace.call.stages import make_graph as make_jaxpr
     from hologram.trace.convert import asarray, from_dlpack, tensor
     from hologram.trace.devices import clear_caches, default_device, device_put, devices, set_num_threads
     from hologram.trace.lazy import block_until_ready
     from hologram.trace.lazy import evaluate as eval
     from hologram.trace.streams import stream
     from hologram.trace.tensor import Tensor
+    from hologram.trace.tensor import Tensor as Array
+    from hologram.transform import checkpoint_policies
     from hologram.transform.api import grad, hessian, jacfwd, jacrev, jvp, linearize, stop_gradient, value_and_grad, vjp
+    from hologram.transform.api import jacrev as jacobian
     from hologram.transform.checkpoint import checkpoint
+    from hologram.transform.checkpoint import checkpoint as remat
     from hologram.transform.custom import custom_jvp, custom_vjp
     from hologram.transform.stacking import vmap
 
 _WHERE = {
+    "Array": "trace.tensor:Tensor",
     "Buffer": "sdk.buffer",
     "Executor": "sdk.executor",
     "ShapeDtypeStruct": "trace.call.abstract_eval",
@@ -65,15 +71,18 @@ _WHERE = {
     "grad": "transform.api",
     "hessian": "transform.api",
     "jacfwd": "transform.api",
+    "jacobian": "transform.api:jacrev",
     "jacrev": "transform.api",
     "jit": "trace.call.jit",
     "jvp": "transform.api",
     "linearize": "transform.api",
     "load": "saved.loading",
     "make_graph": "trace.call.stages",
+    "make_jaxpr": "trace.call.stages:make_graph",
     "progress": "control.progress",
     "profile": "profiling.profile",
     "pure_callback": "control.callbacks",
+    "remat": "transform.checkpoint:checkpoint",
     "scan": "control.loops",
     "set_num_threads": "trace.devices",
     "stop_gradient": "transform.api",
@@ -86,15 +95,15 @@ _WHERE = {
     "while_loop": "control.loops",
 }
 _PACKAGES = ("dtypes", "errors", "fft", "lax", "linalg", "nn", "numpy", "random", "settings", "special", "tree", "tree_util")
-_MODULES = {name: name for name in _PACKAGES} | {"backend": "sdk.backend", "ops": "sdk.ops"}
+_MODULES = {name: name for name in _PACKAGES} | {"backend": "sdk.backend", "checkpoint_policies": "transform.checkpoint_policies", "ops": "sdk.ops"}
 
 __all__ = [
-    "Buffer", "Executor", "ShapeDtypeStruct", "Tensor", "__version__", "as_image", "asarray", "associative_scan", "backend",
-    "block_until_ready", "checkpoint", "clear_caches", "cond", "custom_jvp", "custom_vjp", "default_device", "device_put", "devices", "disable_jit",
-    "dtypes", "errors", "eval", "eval_shape", "explain", "export", "fft", "fori_loop", "from_dlpack", "grad", "hessian", "jacfwd", "jacrev", "jit",
-    "jvp", "lax", "linalg", "linearize", "load", "make_graph", "nn", "numpy", "ops", "profile", "progress", "pure_callback", "random", "scan",
-    "set_num_threads", "settings", "special", "stop_gradient", "stream", "switch", "tensor", "tree", "tree_util", "value_and_grad", "vjp", "vmap",
-    "while_loop",
+    "Array", "Buffer", "Executor", "ShapeDtypeStruct", "Tensor", "__version__", "as_image", "asarray", "associative_scan", "backend",
+    "block_until_ready", "checkpoint", "checkpoint_policies", "clear_caches", "cond", "custom_jvp", "custom_vjp", "default_device", "device_put",
+    "devices", "disable_jit", "dtypes", "errors", "eval", "eval_shape", "explain", "export", "fft", "fori_loop", "from_dlpack", "grad", "hessian",
+    "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linalg", "linearize", "load", "make_graph", "make_jaxpr", "nn", "numpy", "ops", "profile",
+    "progress", "pure_callback", "random", "remat", "scan", "set_num_threads", "settings", "special", "stop_gradient", "stream", "switch", "tensor",
+    "tree", "tree_util", "value_and_grad", "vjp", "vmap", "while_loop",
 ]  # fmt: skip
 
 

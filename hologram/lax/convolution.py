@@ -38,7 +38,7 @@ class ConvDimensionNumbers(NamedTuple):
     out_spec: tuple[int, ...]
 
 
-def conv_dimension_numbers(lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: Any) -> ConvDimensionNumbers:
+def conv_dimension_numbers(lhs_shape: Sequence[Int], rhs_shape: Sequence[Int], dimension_numbers: Any) -> ConvDimensionNumbers:
     """Which axes are which, for shapes of input and kernel: from three texts such as ``("NHWC", "HWIO", "NHWC")``, or None: (N, C, space…).
 
     The letters of space are any others, the same in all three. Raises ArgumentError for other texts, ShapeError for other numbers of axes.

@@ -10,12 +10,12 @@ from typing import Any
 from hologram import dtypes
 from hologram import numpy as hnp
 from hologram.dtypes import DType
-from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.errors import ArgumentError, DTypeError
 from hologram.ir.node import Node
 from hologram.numpy.arguments import array, element_type, promoted_pair, reshaped, weakly, wrap
+from hologram.numpy.bits import bitcast, same_width
 from hologram.primitives import TABLE
 from hologram.primitives.markers import barrier
-from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.checks import integer
@@ -240,29 +240,7 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Tensor:
     >>> hg.lax.bitcast_convert_type(np.float32([1.0, -2.0]), np.uint32)
     Tensor([1065353216, 3221225472], dtype=uint32)
     """
-    node, to = array(operand, "bitcast_convert_type"), element_type(new_dtype)
-    d = node.dtype
-    if d is to:
-        return wrap(node)
-    if "b" in (d.kind, to.kind) or "c" in (d.kind, to.kind):
-        raise located(DTypeError(f"bitcast_convert_type: from {d} to {to}"))
-    if d.bits == to.bits:
-        return wrap(_bits(node, to))
-    many = max(d.bits, to.bits) // min(d.bits, to.bits)
-    words, halves = dtypes.of(f"uint{d.bits}"), dtypes.of(f"uint{to.bits}")
-    places = hnp.arange(many)
-    bits = wrap(_bits(node, words))
-    if d.bits > to.bits:
-        parts = (bits[..., None] >> (places * to.bits).astype(words.np)).astype(halves.np)
-        return wrap(_bits(array(parts, "bitcast_convert_type"), to))
-    if not node.shape or node.shape[-1] != many:
-        raise located(ShapeError(f"bitcast_convert_type: {many} elements of {d} make one of {to}, and the shape is {list(node.shape)}"))
-    whole = hnp.sum(bits.astype(halves.np) << (places * d.bits).astype(halves.np), axis=-1, dtype=halves.np)
-    return wrap(_bits(array(whole, "bitcast_convert_type"), to))
-
-
-def _bits(node: Node, to: DType) -> Node:
-    return node if node.dtype is to else record(ew.bitcast, (node,), (to.name,))
+    return bitcast(operand, new_dtype, "bitcast_convert_type")
 
 
 def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Tensor:
@@ -287,13 +265,13 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Te
 def _rounded(exponent: int, mantissa: int, x: Tensor) -> Tensor:
     d = x._aval()[1]
     words, form = dtypes.of(f"uint{d.bits}"), d.format
-    bits = wrap(_bits(array(x, "reduce_precision"), words))
+    bits = wrap(same_width(array(x, "reduce_precision"), words))
     one = lambda n: constant(n, words)  # noqa: E731
     drop = form.fraction_bits - mantissa
     if drop > 0:
         last = bits >> wrap(one(drop)) & wrap(one(1))
         bits = bits + wrap(one((1 << drop - 1) - 1)) + last & wrap(one((1 << d.bits) - (1 << drop)))
-    out = wrap(_bits(array(bits, "reduce_precision"), d))
+    out = wrap(same_width(array(bits, "reduce_precision"), d))
     bias = (1 << exponent - 1) - 1
     if bias < form.bias:
         least, most = 2.0 ** (1 - bias), (2.0 - 2.0 ** -min(mantissa, form.fraction_bits)) * 2.0**bias

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hologram import numpy as hnp
-from hologram.control import fori_loop
-from hologram.errors import ArgumentError, DTypeError, ShapeError, TracedValueError
+from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.ir.op import Op
 from hologram.lax.shapes import in_order, integers
 from hologram.numpy.arguments import array, wrap
+from hologram.numpy.indexing.updates import applied
 from hologram.primitives import indexing as ops
 from hologram.support.user_lines import located
 from hologram.trace.recorder import cast_node, record
@@ -298,18 +298,3 @@ def scatter_apply(
     ones = hnp.ones(tuple(update_shape), dtype=np.int64)
     counts = scatter_add(hnp.zeros(t.shape, dtype=np.int64), scatter_indices, ones, dimension_numbers, mode=mode)
     return applied(t, counts, func, unique_indices)
-
-
-def applied(t: Tensor, counts: Tensor, func: Callable[[Any], Any], unique: bool = False) -> Tensor:
-    """``t`` with an elementwise function applied to each element so many times; once at most if ``unique``."""
-
-    def once(k: Any, values: Tensor) -> Tensor:
-        return hnp.where(counts > k, hnp.asarray(func(values)).astype(values.dtype), values)
-
-    if unique or counts.size == 0:
-        return once(0, t)
-    most = hnp.max(counts)
-    try:  # a known number of steps has derivatives
-        return fori_loop(0, int(most), once, t)
-    except TracedValueError:
-        return fori_loop(0, most, once, t)

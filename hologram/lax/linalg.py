@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from hologram import linalg
+from hologram import linalg as _linalg
 from hologram import numpy as hnp
 from hologram.trace.tensor import Tensor
+
+linalg: Any = _linalg  # whose names are set from tables
 
 __all__ = ["cholesky", "eigh", "qr", "svd", "symmetric_product", "triangular_solve"]
 

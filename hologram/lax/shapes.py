@@ -233,7 +233,7 @@ def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[in
     start, stop = list(start_indices), list(limit_indices)
     step = [1] * len(node.shape) if strides is None else integers(strides, "slice", "a stride")
     fits = len(start) == len(stop) == len(step) == len(node.shape)
-    known = [t for t in zip(start, stop, node.shape, strict=False) if all(isinstance(n, int) for n in t)]
+    known: Any = [t for t in zip(start, stop, node.shape, strict=False) if all(isinstance(n, int) for n in t)]
     if not fits or any(not 0 <= a <= b <= n for a, b, n in known) or any(s < 1 for s in step):
         raise located(ShapeError(f"slice: from {start} to {stop} in steps of {step} of shape {list(node.shape)}"))
     return wrap(sliced(node, start, stop, step))

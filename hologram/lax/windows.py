@@ -73,7 +73,8 @@ class Slide:
         spread: list[Any] = [(n - 1) * b + 1 if n != 0 else 0 for n, b in zip(shape, self.base, strict=True)]
         spans = [(k - 1) * d + 1 for k, d in zip(self.sizes, self.dilations, strict=True)]
         self.pads = padtype_to_pads(spread, spans, self.steps, padding)
-        for n, span, (low, high) in zip(spread, spans, self.pads, strict=True):
+        pads: Any = self.pads
+        for n, span, (low, high) in zip(spread, spans, pads, strict=True):
             if isinstance(n, int) and n + low + high < span:
                 raise located(ShapeError(f"reduce_window: no window of {list(self.sizes)} fits into shape {list(shape)} with padding {self.pads}"))
         self.shape = tuple(shape)

@@ -182,7 +182,7 @@ def _scaled(name: str, about: str, deviation: str, **options: Any) -> Callable[.
     """The function called ``name``: :func:`variance_scaling` with these options. ``deviation`` is that of weights of shape (100, 50)."""
 
     def plain(key: Any, shape: Sequence[int], dtype: Any = dtypes.float32, **more: Any) -> Tensor:
-        return variance_scaling(key, shape, dtype, **(options | more))  # type: ignore[no-any-return]
+        return variance_scaling(key, shape, dtype, **(options | more))
 
     plain.__name__ = name
     initializer: Any = _made_by("in_axis", "out_axis", "batch_axis", "dtype")(plain)

@@ -154,7 +154,7 @@ def register_static(cls: type) -> type:
     return register(cls, lambda x: ((), x), lambda data, children: data, keys=lambda x: ())
 
 
-class Partial(functools.partial):  # type: ignore[type-arg]
+class Partial(functools.partial):
     """A partial function whose arguments are children of a pytree, and its function data: so it can be an argument of jitted functions.
 
     >>> add = hg.tree_util.Partial(hnp.add, hnp.asarray([1.0, 2.0]))
