@@ -449,8 +449,11 @@ class Tensor:
     trace = _from_namespace("trace")
     diagonal = _from_namespace("diagonal")
     ptp = _from_namespace("ptp")
-    compress = _from_namespace("compress")
     choose = _from_namespace("choose")
+
+    def compress(self, condition: Any, axis: int | None = None) -> Tensor:
+        """The elements, or slices along ``axis``, where ``condition`` holds."""
+        return namespace().compress(condition, self, axis)
 
     def view(self, dtype: Any = None) -> Tensor:
         """The bytes as another type: the last axis gets longer or shorter, where widths differ. Raises ShapeError where it has no such length."""

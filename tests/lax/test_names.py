@@ -212,11 +212,12 @@ def test_against_jax(name: str, jax: Any) -> None:
 
 # what JAX's list has and this one lacks: primitives and their kin, several processes, tokens, and what is still to come
 ABSENT = set(
-    "ConvGeneralDilatedDimensionNumbers DotAlgorithm DotAlgorithmPreset DotDimensionNumbers PrecisionLike RaggedDotDimensionNumbers RandomAlgorithm "
-    "Tolerance after_all all_gather all_to_all axis_index axis_size betainc conv_general_dilated_local "
-    "conv_general_permutations conv_general_shape_tuple conv_shape_tuple conv_transpose_shape_tuple create_token dce_sink dtype eq_to_p igamma igamma_grad_a igammac "
-    "pbroadcast pcast pmax pmean pmin ppermute precv psend pshuffle psum psum_scatter pswapaxes ragged_all_to_all ragged_dot_general random_gamma_grad "
-    "reduce_window_shape_tuple rng_bit_generator rng_uniform scaled_dot shape_as_value stage with_sharding_constraint zeta".split()
+    "ConvGeneralDilatedDimensionNumbers DotAlgorithm DotAlgorithmPreset DotDimensionNumbers PrecisionLike RaggedDotDimensionNumbers "
+    "RandomAlgorithm Tolerance after_all all_gather all_to_all axis_index axis_size betainc conv_general_dilated_local "
+    "conv_general_permutations conv_general_shape_tuple conv_shape_tuple conv_transpose_shape_tuple create_token dce_sink dtype eq_to_p igamma "
+    "igamma_grad_a igammac pbroadcast pcast pmax pmean pmin ppermute precv psend pshuffle psum psum_scatter pswapaxes ragged_all_to_all "
+    "ragged_dot_general random_gamma_grad reduce_window_shape_tuple rng_bit_generator rng_uniform scaled_dot shape_as_value stage "
+    "with_sharding_constraint zeta".split()
 )
 
 

@@ -14,7 +14,7 @@ from hologram.trace.operators import SCALARS
 from hologram.trace.tensor import Tensor
 
 __all__ = [
-    "bool_", "cdouble", "complexfloating", "csingle", "double", "floating", "generic", "half", "inexact", "int_", "integer", "isscalar", "issubdtype",
+    "bool_", "cdouble", "complex_", "complexfloating", "csingle", "double", "float_", "floating", "generic", "half", "inexact", "int_", "integer", "isscalar", "issubdtype",
     "iterable", "number", "shape", "signedinteger", "single", "size", "uint", "unsignedinteger",
 ]  # fmt: skip
 
