@@ -52,6 +52,11 @@ NOT_STEPS = {
     "numpy.trim_zeros": "shape depends on values",
     "numpy.roots": "shape depends on values",
     "numpy.poly": "of roots, by eigenvalues",
+    "random.PRNGKey": "random.key",
+    "random.clone": "a key as it is",
+    "random.key_data": "a key as it is",
+    "random.key_impl": "no arrays",
+    "random.wrap_key_data": "a key as it is",
 }
 
 

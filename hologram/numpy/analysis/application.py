@@ -106,6 +106,8 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[Any] = (), sig
     >>> hnp.vectorize(hnp.dot, signature="(n),(n)->()")([[1, 2], [3, 4]], [1, 10])
     Tensor([21, 43], dtype=int64)
     """
+    as_function(pyfunc, "vectorize")
+    excluded = items(excluded, "vectorize", "positions and names")
     inputs, outputs = (None, None) if signature is None else _parsed(signature)
 
     @wraps(pyfunc)
@@ -127,6 +129,8 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[Any] = (), sig
 
 def _parsed(signature: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
     """The names of the last axes of arguments and of results."""
+    if not isinstance(signature, str):
+        raise located(ArgumentError(f"vectorize: a signature is a text, not {type(signature).__name__}"))
     text = signature.replace(" ", "")
     group = r"\((?:\w+(?:,\w+)*)?\)"
     if not re.fullmatch(rf"(?:{group}(?:,{group})*)?->{group}(?:,{group})*", text):

@@ -14,8 +14,8 @@ from hologram.trace.operators import SCALARS
 from hologram.trace.tensor import Tensor
 
 __all__ = [
-    "bool_", "cdouble", "complex_", "complexfloating", "csingle", "double", "float_", "floating", "generic", "half", "inexact", "int_", "integer", "isscalar", "issubdtype",
-    "iterable", "number", "shape", "signedinteger", "single", "size", "uint", "unsignedinteger",
+    "bool_", "cdouble", "complex_", "complexfloating", "csingle", "double", "float_", "floating", "generic", "half", "inexact", "int_", "integer",
+    "isscalar", "issubdtype", "iterable", "number", "shape", "signedinteger", "single", "size", "uint", "unsignedinteger",
 ]  # fmt: skip
 
 generic, number, inexact, floating, complexfloating = np.generic, np.number, np.inexact, np.floating, np.complexfloating
