@@ -12,7 +12,25 @@ from typing import TYPE_CHECKING, Any
 from hologram.version import __version__
 
 if TYPE_CHECKING:
-    from hologram import debug, distributed, dtypes, errors, experimental, fft, lax, linalg, nn, numpy, random, scipy, settings, sparse, special
+    from hologram import (
+        debug,
+        distributed,
+        dtypes,
+        errors,
+        experimental,
+        fft,
+        lax,
+        linalg,
+        nn,
+        numpy,
+        random,
+        scipy,
+        settings,
+        sparse,
+        special,
+        tree,
+        tree_util,
+    )
     from hologram.control import associative_scan, cond, fori_loop, scan, switch, while_loop
     from hologram.control.callbacks import pure_callback
     from hologram.control.effects import io_callback
@@ -27,23 +45,28 @@ if TYPE_CHECKING:
     from hologram.sdk import backend, ops
     from hologram.sdk.buffer import Buffer
     from hologram.sdk.executor import Executor
-    from hologram.trace import tree
     from hologram.trace.call.abstract_eval import ShapeDtypeStruct, eval_shape
     from hologram.trace.call.explain import explain
     from hologram.trace.call.jit import disable_jit, jit
     from hologram.trace.call.stages import make_graph
+    from hologram.trace.call.stages import make_graph as make_jaxpr
     from hologram.trace.convert import asarray, from_dlpack, tensor
     from hologram.trace.devices import clear_caches, default_device, device_put, devices, set_num_threads
     from hologram.trace.lazy import block_until_ready
     from hologram.trace.lazy import evaluate as eval
     from hologram.trace.streams import stream
     from hologram.trace.tensor import Tensor
+    from hologram.trace.tensor import Tensor as Array
+    from hologram.transform import checkpoint_policies
     from hologram.transform.api import grad, hessian, jacfwd, jacrev, jvp, linearize, stop_gradient, value_and_grad, vjp
+    from hologram.transform.api import jacrev as jacobian
     from hologram.transform.checkpoint import checkpoint
+    from hologram.transform.checkpoint import checkpoint as remat
     from hologram.transform.custom import custom_jvp, custom_vjp
     from hologram.transform.stacking import vmap
 
 _WHERE = {
+    "Array": "trace.tensor:Tensor",
     "Buffer": "sdk.buffer",
     "Executor": "sdk.executor",
     "ShapeDtypeStruct": "trace.call.abstract_eval",
@@ -71,6 +94,7 @@ _WHERE = {
     "hessian": "transform.api",
     "io_callback": "control.effects",
     "jacfwd": "transform.api",
+    "jacobian": "transform.api:jacrev",
     "jacrev": "transform.api",
     "jit": "trace.call.jit",
     "jvp": "transform.api",
@@ -78,10 +102,12 @@ _WHERE = {
     "load": "saved.loading",
     "make_array_from_process_local_data": "distributed.array",
     "make_graph": "trace.call.stages",
+    "make_jaxpr": "trace.call.stages:make_graph",
     "make_mesh": "distributed.mesh",
-    "progress": "control.progress",
     "profile": "profiling.profile",
+    "progress": "control.progress",
     "pure_callback": "control.callbacks",
+    "remat": "transform.checkpoint:checkpoint",
     "scan": "control.loops",
     "set_num_threads": "trace.devices",
     "shard_map": "distributed.shard_map",
@@ -96,17 +122,18 @@ _WHERE = {
 }
 _PACKAGES = (
     "debug", "distributed", "dtypes", "errors", "experimental", "fft", "lax", "linalg", "nn", "numpy", "random", "scipy", "settings", "sparse",
-    "special",
+    "special", "tree", "tree_util",
 )  # fmt: skip
-_MODULES = {name: name for name in _PACKAGES} | {"backend": "sdk.backend", "ops": "sdk.ops", "tree": "trace.tree"}
+_MODULES = {name: name for name in _PACKAGES} | {"backend": "sdk.backend", "checkpoint_policies": "transform.checkpoint_policies", "ops": "sdk.ops"}
 
 __all__ = [
-    "Buffer", "Executor", "ShapeDtypeStruct", "Tensor", "__version__", "as_image", "asarray", "associative_scan", "backend", "block_until_ready",
-    "checkpoint", "clear_caches", "cond", "custom_jvp", "custom_vjp", "debug", "default_device", "device_put", "devices", "disable_jit",
-    "distributed", "dtypes", "errors", "eval", "eval_shape", "experimental", "explain", "export", "fft", "fori_loop", "from_dlpack", "grad",
-    "hessian", "io_callback", "jacfwd", "jacrev", "jit", "jvp", "lax", "linalg", "linearize", "load", "make_array_from_process_local_data",
-    "make_graph", "make_mesh", "nn", "numpy", "ops", "profile", "progress", "pure_callback", "random", "scan", "scipy", "set_num_threads", "settings",
-    "shard_map", "sparse", "special", "stop_gradient", "stream", "switch", "tensor", "tree", "value_and_grad", "vjp", "vmap", "while_loop",
+    "Array", "Buffer", "Executor", "ShapeDtypeStruct", "Tensor", "__version__", "as_image", "asarray", "associative_scan", "backend",
+    "block_until_ready", "checkpoint", "checkpoint_policies", "clear_caches", "cond", "custom_jvp", "custom_vjp", "debug", "default_device",
+    "device_put", "devices", "disable_jit", "distributed", "dtypes", "errors", "eval", "eval_shape", "experimental", "explain", "export", "fft",
+    "fori_loop", "from_dlpack", "grad", "hessian", "io_callback", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linalg", "linearize", "load",
+    "make_array_from_process_local_data", "make_graph", "make_jaxpr", "make_mesh", "nn", "numpy", "ops", "profile", "progress", "pure_callback",
+    "random", "remat", "scan", "scipy", "set_num_threads", "settings", "shard_map", "sparse", "special", "stop_gradient", "stream", "switch",
+    "tensor", "tree", "tree_util", "value_and_grad", "vjp", "vmap", "while_loop",
 ]  # fmt: skip
 
 

@@ -21,8 +21,8 @@ from hologram.trace.recorder import plain
 from hologram.trace.tensor import Tensor
 
 __all__ = [
-    "celu", "elu", "gelu", "glu", "hard_tanh", "leaky_relu", "log_sigmoid", "mish", "relu", "relu6", "selu", "sigmoid", "silu", "softplus", "swish",
-    "tanh",
+    "celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "identity", "leaky_relu", "log1mexp", "log_sigmoid", "mish",
+    "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign", "softplus", "sparse_plus", "sparse_sigmoid", "squareplus", "swish", "tanh",
 ]  # fmt: skip
 
 
@@ -221,3 +221,91 @@ def glu(x: Any, /, axis: int = -1) -> Tensor:
         raise located(ShapeError(f"glu: axis {axis} of {list(values.shape)} has no halves"))
     first, second = hnp.split(values, 2, axis=axis)
     return cast(first * hnp.sigmoid(second), dtype)
+
+
+# --- of pieces -------------------------------------------------------------------------------------------------------
+
+
+@_activation
+def hard_sigmoid(x: Any) -> Tensor:
+    """Piecewise linear sigmoid: ``relu6(x + 3) / 6``. Types and errors are those of :func:`relu`.
+
+    >>> hg.nn.hard_sigmoid([-4.0, 0.0, 1.5])
+    Tensor([0.  , 0.5 , 0.75], dtype=float32)
+    """
+    return relu6(x + 3) / 6
+
+
+@_activation
+def hard_silu(x: Any) -> Tensor:
+    """Piecewise quadratic SiLU: ``x * hard_sigmoid(x)``; also called ``hard_swish``. Types and errors are those of :func:`relu`.
+
+    >>> hg.nn.hard_silu([-4.0, 0.0, 1.5])
+    Tensor([-0.   ,  0.   ,  1.125], dtype=float32)
+    """
+    return x * hard_sigmoid(x)
+
+
+hard_swish = hard_silu
+
+
+@_activation
+def identity(x: Any) -> Tensor:
+    """``x`` itself, as a float. Types and errors are those of :func:`relu`.
+
+    >>> hg.nn.identity([1, 2])
+    Tensor([1., 2.], dtype=float32)
+    """
+    return x
+
+
+@_activation
+def log1mexp(x: Any) -> Tensor:
+    """``log(1 - exp(-x))`` of positive numbers, without loss of digits (Mächler 2012). Types and errors are those of :func:`relu`.
+
+    >>> hg.nn.log1mexp([1e-10, 1.0])
+    Tensor([-23.02585  ,  -0.4586752], dtype=float32)
+    """
+    small = x < math.log(2)
+    near = hnp.log(-hnp.expm1(hnp.where(small, -x, -1.0)))
+    return hnp.where(small, near, hnp.log1p(-hnp.exp(hnp.where(small, -1.0, -x))))
+
+
+@_activation
+def soft_sign(x: Any) -> Tensor:
+    """``x / (1 + |x|)``. Types and errors are those of :func:`relu`.
+
+    >>> hg.nn.soft_sign([-1.0, 0.0, 3.0])
+    Tensor([-0.5 ,  0.  ,  0.75], dtype=float32)
+    """
+    return x / (1 + hnp.abs(x))
+
+
+@_activation
+def sparse_plus(x: Any) -> Tensor:
+    """Rectified linear unit with a parabola from -1 to 1, ``(x + 1)**2 / 4``. Types and errors are those of :func:`relu`.
+
+    >>> hg.nn.sparse_plus([-2.0, 0.0, 3.0])
+    Tensor([0.  , 0.25, 3.  ], dtype=float32)
+    """
+    return hnp.where(x <= -1, 0.0, hnp.where(x >= 1, x, (x + 1) ** 2 / 4))
+
+
+@_activation
+def sparse_sigmoid(x: Any) -> Tensor:
+    """Piecewise linear sigmoid, the derivative of :func:`sparse_plus`: ``(x + 1) / 2`` from -1 to 1. Types and errors are those of :func:`relu`.
+
+    >>> hg.nn.sparse_sigmoid([-2.0, 0.0, 0.5])
+    Tensor([0.  , 0.5 , 0.75], dtype=float32)
+    """
+    return hnp.clip((x + 1) / 2, 0.0, 1.0)
+
+
+@_activation
+def squareplus(x: Any, b: Any = 4) -> Tensor:
+    """Smooth rectified linear unit: ``(x + sqrt(x**2 + b)) / 2``. Types and errors are those of :func:`relu`.
+
+    >>> hg.nn.squareplus([-1.0, 0.0, 1.0])
+    Tensor([0.618034, 1.      , 1.618034], dtype=float32)
+    """
+    return (x + hnp.sqrt(x * x + b)) / 2

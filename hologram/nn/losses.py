@@ -33,8 +33,8 @@ def _is_class(labels: Any, classes: Any, axis: int, what: str) -> Tensor:
     return hnp.expand_dims(wrap(node), axis=axis) == numbers
 
 
-def one_hot(labels: Any, classes: int, /, axis: int = -1, dtype: Any = None) -> Tensor:
-    """One-hot code: 1 at each label along a new ``axis`` of extent ``classes``, 0 elsewhere; a label out of range gives zeros.
+def one_hot(labels: Any, num_classes: int, axis: int = -1, dtype: Any = None) -> Tensor:
+    """One-hot code: 1 at each label along a new ``axis`` of extent ``num_classes``, 0 elsewhere; a label out of range gives zeros.
 
     The result has the default float type unless ``dtype`` says otherwise. Raises DTypeError for labels that are not integers.
 
@@ -42,7 +42,7 @@ def one_hot(labels: Any, classes: int, /, axis: int = -1, dtype: Any = None) -> 
     Tensor([[0., 0., 1.],
             [1., 0., 0.]], dtype=float32)
     """
-    return cast(_is_class(labels, classes, axis, "one_hot"), dtypes.default_float if dtype is None else element_type(dtype))
+    return cast(_is_class(labels, num_classes, axis, "one_hot"), dtypes.default_float if dtype is None else element_type(dtype))
 
 
 def cross_entropy(logits: Any, labels: Any, /, axis: int = -1, reduction: str = "mean") -> Tensor:

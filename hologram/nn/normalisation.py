@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from hologram import numpy as hnp
@@ -10,7 +11,7 @@ from hologram.numpy.reductions import logsumexp
 from hologram.special import log_softmax, softmax
 from hologram.trace.tensor import Tensor
 
-__all__ = ["layer_norm", "log_softmax", "logsumexp", "rms_norm", "softmax", "standardize"]
+__all__ = ["layer_norm", "log_softmax", "logmeanexp", "logsumexp", "rms_norm", "softmax", "standardize"]
 
 Axes = int | tuple[int, ...] | None
 
@@ -42,6 +43,17 @@ def layer_norm(x: Any, /, weight: Any = None, bias: Any = None, axis: Axes = -1,
     """
     values, dtype = floats(x, "layer_norm")
     return cast(_affine(_standardized(values, axis, epsilon), weight, bias), dtype)
+
+
+def logmeanexp(x: Any, /, axis: Axes = None, keepdims: bool = False) -> Tensor:
+    """Logarithm of the mean of exponentials over ``axis``, or of all, without overflow. Types and errors are those of :func:`softmax`.
+
+    >>> hg.nn.logmeanexp([1000.0, 1000.0])
+    Tensor(1000., dtype=float32)
+    """
+    values, dtype = floats(x, "logmeanexp")
+    total = logsumexp(values, axis, keepdims)
+    return cast(total - math.log(values.size / max(total.size, 1)), dtype)
 
 
 def rms_norm(x: Any, /, weight: Any = None, axis: Axes = -1, epsilon: float = 1e-6) -> Tensor:

@@ -12,15 +12,15 @@ import numpy as np
 from hologram import numpy as hnp
 from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.ir.node import Node
-from hologram.ir.symbolic import Int, is_static, prod
+from hologram.ir.symbolic import Int, is_static
+from hologram.lax.reductions import MAX
+from hologram.lax.windows import window_extreme
 from hologram.nn.arguments import by_rank, integers, space_format
-from hologram.numpy.arguments import array, cast, floats, reshaped, wrap
+from hologram.numpy.arguments import array, cast, floats, wrap
 from hologram.primitives.movement import pad
-from hologram.primitives.reductions import argmax, lowest, reduce_max
 from hologram.support.user_lines import located
 from hologram.trace.recorder import assume, constant
 from hologram.trace.tensor import Tensor
-from hologram.transform.custom import custom_jvp
 from hologram.transform.nodes import apply, sum_over
 from hologram.transform.rules.convolution import windowed
 
@@ -126,7 +126,7 @@ def _max_pool(
     layout = space_format(what, rank, data_format)
     image, lacks = layout.channels_first(_image(what, rank, x))
     window = _Window(what, image.shape[2:], kernel_size, stride, padding, dilation, ceil_mode)
-    return wrap(layout.restored(array(_largest(window, wrap(image)), what), lacks))
+    return wrap(layout.restored(array(window_extreme(window, MAX, wrap(image)), what), lacks))
 
 
 def _image(what: str, rank: int, x: Any) -> Node:
@@ -138,31 +138,8 @@ def _image(what: str, rank: int, x: Any) -> Node:
     return node
 
 
-@functools.partial(custom_jvp, nondiff_argnums=(0,))
-def _largest(window: _Window, x: Tensor) -> Tensor:
-    node = array(x, "max_pool")
-    seen = window.over(node, lowest(node.dtype))
-    return wrap(apply(reduce_max, seen, attrs=(_places(window),)))
-
-
-@_largest.defjvp
-def _of_the_first_extreme(window: _Window, primals: tuple[Tensor], tangents: tuple[Tensor]) -> tuple[Tensor, Tensor]:
-    (x,), (t,) = primals, tangents
-    node = array(x, "max_pool")
-    seen, directions = (_in_a_row(v, window) for v in (window.over(node, lowest(node.dtype)), window.over(array(t, "max_pool"), 0)))
-    first = wrap(apply(argmax, seen, attrs=(2,)))
-    here = hnp.expand_dims(first, axis=2) == hnp.arange(seen.shape[2]).reshape((-1, *[1] * len(window.sizes)))
-    return _largest(window, x), wrap(sum_over(array(hnp.where(here, wrap(directions), 0), "max_pool"), (2,)))
-
-
 def _places(window: _Window) -> Integers:
     return tuple(range(2, 2 + len(window.sizes)))
-
-
-def _in_a_row(seen: Node, window: _Window) -> Node:
-    """Windows with their places in one axis."""
-    rank = len(window.sizes)
-    return reshaped(seen, (*seen.shape[:2], prod(window.sizes), *seen.shape[2 + rank :]))
 
 
 # --- the mean --------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from hologram.ir.op import Op
 from hologram.ir.symbolic import Int
 from hologram.numpy.arguments import alike, array, as_tensor, axis_of, element_type, permuted, promoted_pair, reshaped, spread, wrap
 from hologram.numpy.complexes import conj, conjugated
+from hologram.numpy.contraction import contraction_path
 from hologram.numpy.elementwise import FUNCTIONS
 from hologram.numpy.indexing.views import viewed
 from hologram.numpy.joining import concat
@@ -41,7 +42,7 @@ def _summed(dtype: DType) -> Op:
     return reduce_any if dtype.kind == "b" else reduce_sum
 
 
-def _factors(what: str, arrays: Sequence[Any], preferred: Any) -> tuple[list[Node], DType, bool]:
+def factors(what: str, arrays: Sequence[Any], preferred: Any) -> tuple[list[Node], DType, bool]:
     """``arrays`` in the type that products and sums are computed in, the type of the result, and whether that is weak.
 
     Narrow floats are computed in float32, where the product of two of them is exact.
@@ -68,12 +69,12 @@ def _product_sum(a: Node, b: Node, result: DType, axis: int = -1) -> Node:
     return cast_node(record(_summed(product.dtype), (product,), ((axis % len(shape),),)), result)
 
 
-def matmul(x1: Any, x2: Any, /, *, preferred_element_type: Any = None) -> Tensor:
+def matmul(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None) -> Tensor:
     """Matrix product of ``(…, m, k)`` and ``(…, k, n)``, whose leading axes broadcast; a vector is a row, or a column.
 
     The result ``(…, m, n)`` has the common type. Sums of narrow floats run in float32 and are rounded once. ``preferred_element_type``, here and in
     the other products, is the type of the result, in which products and sums are computed where it is the wider: int32 for int8, float32 for
-    bfloat16.
+    bfloat16. ``precision`` is taken, as JAX's is, and says nothing here: see the ``precision`` of ``hologram.jit``.
 
     Raises ShapeError where the extents do not fit, DTypeError for a preferred type of a lesser kind (integers for floats, reals for complex).
 
@@ -83,7 +84,7 @@ def matmul(x1: Any, x2: Any, /, *, preferred_element_type: Any = None) -> Tensor
     >>> hnp.matmul([[1.0, 2.0], [3.0, 4.0]], [1.0, 1.0])
     Tensor([3., 7.], dtype=float32)
     """
-    (a, b), dtype, weak = _factors("matmul", (x1, x2), preferred_element_type)
+    (a, b), dtype, weak = factors("matmul", (x1, x2), preferred_element_type)
     if not a.shape or not b.shape:
         raise located(ShapeError(f"matmul takes arrays of at least one axis, not shapes {list(a.shape)} and {list(b.shape)}: multiply with *"))
     inner_extent = b.shape[-2] if len(b.shape) > 1 else b.shape[0]
@@ -98,7 +99,7 @@ def matmul(x1: Any, x2: Any, /, *, preferred_element_type: Any = None) -> Tensor
     return wrap(_product_sum(reshaped(a, (*a.shape, 1)), reshaped(b, (*b.shape[:-2], 1, *b.shape[-2:])), dtype, -2), weak)
 
 
-def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, preferred_element_type: Any = None) -> Tensor:
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Tensor:
     """Dot products of vectors along ``axis``: the sum of ``conj(x1) * x2``.
 
     The other axes broadcast; ``preferred_element_type`` is as for :func:`matmul`. Raises ShapeError where the vectors' extents differ.
@@ -106,7 +107,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, preferred_element_type: Any =
     >>> hnp.vecdot([[1, 2], [3, 4]], [1, 10])
     Tensor([21, 43], dtype=int64)
     """
-    (a, b), dtype, weak = _factors("vecdot", (x1, x2), preferred_element_type)
+    (a, b), dtype, weak = factors("vecdot", (x1, x2), preferred_element_type)
     moved = []
     for node in (conjugated(a), b):
         i = axis_of(axis, len(node.shape), "vecdot")
@@ -116,7 +117,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, preferred_element_type: Any =
     return wrap(_product_sum(moved[0], moved[1], dtype), weak)
 
 
-def dot(x1: Any, x2: Any, /, *, preferred_element_type: Any = None) -> Tensor:
+def dot(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None) -> Tensor:
     """Dot product, as NumPy's: a product with a scalar, else the sum over the last axis of ``x1`` and the last but one of ``x2``.
 
     Of matrices :func:`matmul`. ``preferred_element_type`` and errors are as there.
@@ -132,7 +133,7 @@ def dot(x1: Any, x2: Any, /, *, preferred_element_type: Any = None) -> Tensor:
     return tensordot(wrap(a), wrap(b), axes=((len(a.shape) - 1,), (len(b.shape) - 2,)), preferred_element_type=preferred_element_type)
 
 
-def inner(x1: Any, x2: Any, /, *, preferred_element_type: Any = None) -> Tensor:
+def inner(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None) -> Tensor:
     """Inner product: the sum of products over the last axes of both, whose other axes follow each other.
 
     ``preferred_element_type`` is as for :func:`matmul`. Raises ShapeError where the last extents differ.
@@ -150,7 +151,7 @@ def _scaled(what: str, x1: Any, x2: Any, preferred: Any) -> Tensor:
     """The product with a scalar."""
     if preferred is None:
         return FUNCTIONS["multiply"](x1, x2)
-    (a, b), dtype, _ = _factors(what, (x1, x2), preferred)
+    (a, b), dtype, _ = factors(what, (x1, x2), preferred)
     return wrap(cast_node(record(ew.mul, (a, b)), dtype))
 
 
@@ -165,7 +166,7 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
     return FUNCTIONS["multiply"](a.reshape((-1, 1)), b.reshape((1, -1)))
 
 
-def tensordot(x1: Any, x2: Any, /, axes: Any = 2, *, preferred_element_type: Any = None) -> Tensor:
+def tensordot(x1: Any, x2: Any, /, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None) -> Tensor:
     """Sum of products over ``axes``: the last n of ``x1`` with the first n of ``x2``, or a pair of sequences of axes.
 
     The other axes of ``x1`` come first, then those of ``x2``. ``preferred_element_type`` is as for :func:`matmul`. Raises ShapeError where extents
@@ -217,19 +218,25 @@ class _Term(NamedTuple):
     labels: Labels
 
 
-def _contracted(what: str, arrays: Sequence[Any], labels: Sequence[Labels], result: Labels, preferred: Any) -> Tensor:
+def _contracted(what: str, arrays: Sequence[Any], labels: Sequence[Labels], result: Labels, preferred: Any, optimize: Any = "auto") -> Tensor:
     """The product of ``arrays``, whose axes carry ``labels``, summed over every label that ``result`` lacks.
 
-    Labels of one factor alone are summed first; of more than two factors, the pair whose product grows the operands least goes first.
+    Labels of one factor alone are summed first; of more than two factors, the pair whose product grows the operands least goes first, unless
+    ``optimize`` says otherwise: see :func:`einsum`.
     """
-    nodes, dtype, weak = _factors(what, arrays, preferred)
+    nodes, dtype, weak = factors(what, arrays, preferred)
     terms = [_Term(*term) for term in zip(nodes, labels, strict=True)]
     _extents(what, terms)
     for i, term in enumerate(terms):
         others = {x for t in terms[:i] + terms[i + 1 :] for x in t.labels}
         terms[i] = _product(what, [term], [x for x in term.labels if x in others or x in result]) if len(terms) > 1 else term
+    path = contraction_path(what, [(t.labels, t.node.shape) for t in terms], result, optimize)
     while len(terms) > 2:
-        i, j, kept = min(_pairs(terms, result), key=lambda pair: _growth(terms[pair[0]], terms[pair[1]], pair[2]))
+        pair = next(path, None)
+        if pair is None:
+            i, j, kept = min(_pairs(terms, result), key=lambda pair: _growth(terms[pair[0]], terms[pair[1]], pair[2]))
+        else:
+            i, j, kept = next(found for found in _pairs(terms, result) if found[:2] == pair)
         terms = [t for k, t in enumerate(terms) if k not in (i, j)] + [_product(what, [terms[i], terms[j]], kept)]
     return wrap(cast_node(_product(what, terms, result).node, dtype), weak)
 
@@ -300,12 +307,14 @@ def _in_columns(terms: Sequence[_Term], kept: Labels, summed: Labels) -> bool:
     return all(labels[-1] == kept[-1] for labels in with_last)
 
 
-def einsum(subscripts: str, /, *operands: Any, preferred_element_type: Any = None) -> Tensor:
+def einsum(subscripts: str, /, *operands: Any, optimize: Any = "auto", precision: Any = None, preferred_element_type: Any = None) -> Tensor:
     """Sum of products by index notation, as NumPy's einsum.
 
     ``...`` stands for leading axes that broadcast, an index that one operand names twice for its diagonal. Without ``->`` the result has the
-    indices that occur once, in alphabetical order. Three operands or more are multiplied pair by pair, the cheapest first.
-    ``preferred_element_type`` is as for :func:`matmul`.
+    indices that occur once, in alphabetical order. Three operands or more are multiplied pair by pair: the cheapest first (``optimize`` is True,
+    ``"auto"`` or ``"greedy"``), in the order of least work of all (``"optimal"``, of up to nine operands), from left to right (False), or as a list
+    of pairs says: places among the operands that are left, with each product behind the others. ``preferred_element_type`` and ``precision`` are as
+    for :func:`matmul`.
 
     Raises ArgumentError where the subscripts do not parse, ShapeError where they do not fit the operands.
 
@@ -340,7 +349,7 @@ def einsum(subscripts: str, /, *operands: Any, preferred_element_type: Any = Non
     if len(arrays) == 1 and preferred_element_type is None and len(diagonals[0][1]) == len(result):  # nothing is summed: a view
         moved = permuted(array(diagonals[0][0], "einsum"), [list(diagonals[0][1]).index(n) for n in result])
         return viewed(operands[0], array(arrays[0], "einsum"), moved)
-    return _contracted("einsum", [x for x, _ in diagonals], [ls for _, ls in diagonals], result, preferred_element_type)
+    return _contracted("einsum", [x for x, _ in diagonals], [ls for _, ls in diagonals], result, preferred_element_type, optimize)
 
 
 def _labels(term: str, leading: int, widest: int, of: str, subscripts: str) -> list[Any]:

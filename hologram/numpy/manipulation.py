@@ -12,11 +12,15 @@ from hologram.errors import ArgumentError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.symbolic import Expr, Int, bounds, is_static, prod
 from hologram.numpy.arguments import alike, array, axes_of, axis_of, extent, permuted, reshaped, spread, wrap
+from hologram.numpy.creation import arange
+from hologram.numpy.elementwise import FUNCTIONS
 from hologram.numpy.indexing.read import take_axis
 from hologram.numpy.indexing.slices import sliced
 from hologram.numpy.indexing.views import viewed
 from hologram.numpy.joining import concat, joined
+from hologram.numpy.reductions import cumsum
 from hologram.numpy.shapes import broadcast_to, swapaxes
+from hologram.numpy.sorting import searchsorted
 from hologram.primitives.indexing import gather
 from hologram.primitives.movement import pad as pad_row
 from hologram.support.user_lines import located
@@ -140,10 +144,11 @@ def roll(x: Any, /, shift: Any, axis: Any = None) -> Tensor:
     return wrap(node)
 
 
-def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
+def repeat(x: Any, repeats: Any, /, axis: int | None = None, *, total_repeat_length: int | None = None) -> Tensor:
     """Repeats each element along ``axis``, or of ``x`` flattened for None.
 
-    ``repeats`` is a number, or one for each element, whose values must be known. Raises ArgumentError for anything else.
+    ``repeats`` is a number, or one for each element, whose values must be known: or the extent of the result must be, ``total_repeat_length``. What
+    is beyond it is left out, and the last element is repeated until it is full. Raises ArgumentError for anything else.
 
     >>> hnp.repeat([1, 2], 2)
     Tensor([1, 1, 2, 2], dtype=int64)
@@ -155,13 +160,26 @@ def repeat(x: Any, repeats: Any, /, axis: int | None = None) -> Tensor:
         node, axis = reshaped(node, (prod(node.shape),)), 0
     a = axis_of(axis, len(node.shape), "repeat")
     shape = node.shape
-    if isinstance(repeats, (int, np.integer)):
+    if isinstance(repeats, (int, np.integer)) and total_repeat_length is None:
         wide = spread(node, (*shape[: a + 1], extent(repeats, "repeat"), *shape[a + 1 :]), [i for i in range(len(shape) + 1) if i != a + 1])
         return wrap(reshaped(wide, (*shape[:a], shape[a] * int(repeats), *shape[a + 1 :])))
+    if total_repeat_length is not None:
+        return _repeated_to(wrap(node), repeats, a, total_repeat_length)
     counts = np.asarray(repeats)
     if counts.dtype.kind not in "iu" or counts.ndim > 1:
         raise located(ArgumentError("repeat: repeats are an integer, or one for each element"))
     return wrap(take_axis(node, np.repeat(np.arange(operator.index(shape[a])), counts), a, "repeat"))
+
+
+def _repeated_to(x: Tensor, repeats: Any, axis: int, length: int) -> Tensor:
+    """Repeated elements, by computed numbers, of which so many are taken: element i of the result is that in whose run i falls."""
+    counts = wrap(array(repeats, "repeat"))
+    n = x.shape[axis]
+    if not counts._aval()[1].is_integer or counts.shape not in ((), (1,), (n,)):
+        raise located(ArgumentError("repeat: repeats are an integer, or one for each element"))
+    ends = cumsum(broadcast_to(counts, (n,)))
+    places = searchsorted(ends, arange(extent(length, "repeat")), side="right")
+    return wrap(take_axis(array(x, "repeat"), FUNCTIONS["minimum"](places, n - 1), axis, "repeat"))
 
 
 def tile(x: Any, repetitions: Any, /) -> Tensor:

@@ -18,7 +18,7 @@ from hologram.numpy.creation import arange, full, zeros
 from hologram.numpy.elementwise import FUNCTIONS
 from hologram.numpy.elementwise import where as chosen
 from hologram.numpy.indexing.read import take, take_along_axis
-from hologram.numpy.joining import concat
+from hologram.numpy.joining import concat, stack
 from hologram.numpy.reductions import cumsum, max, min
 from hologram.primitives import sorting as rows
 from hologram.support.user_lines import located
@@ -264,14 +264,14 @@ def flatnonzero(x: Any, /, *, size: int | None = None, fill_value: int = 0) -> T
     return nonzero(wrap(array(x, "flatnonzero")).reshape(-1), size=size, fill_value=fill_value)[0]
 
 
-def argwhere(x: Any, /) -> Tensor:
-    """Indices of the elements that are not zero, as rows of an int64 matrix. Raises TracedValueError while tracing.
+def argwhere(x: Any, /, *, size: int | None = None, fill_value: int = 0) -> Tensor:
+    """Indices of the elements that are not zero, as rows of an int64 matrix. ``size`` and ``fill_value`` are as for :func:`nonzero`.
 
     >>> hnp.argwhere([[0, 1], [2, 0]])
     Tensor([[0, 1],
             [1, 0]], dtype=int64)
     """
-    return tensor(np.argwhere(_values(x, "argwhere")))
+    return tensor(np.argwhere(_values(x, "argwhere"))) if size is None else stack(nonzero(x, size=size, fill_value=fill_value), axis=-1)
 
 
 # --- sets ------------------------------------------------------------------------------------------------------------
@@ -303,23 +303,56 @@ def unique(
     axis: int | None = None,
     *,
     equal_nan: bool = True,
+    size: int | None = None,
+    fill_value: Any = None,
 ) -> Any:
     """The different elements of ``x``, sorted; with ``axis`` the different slices.
 
     A tuple with what else is asked for: where each is first, which one each element of ``x`` is, how often each is there. With ``equal_nan``
-    all NaNs are one. Raises TracedValueError while tracing.
+    all NaNs are one. Raises TracedValueError while tracing, unless ``size`` says how many there are: what is beyond it is left out, and missing
+    elements are ``fill_value``, by default the least (their indices are those of the least, their counts 0). A ``size`` is for ``axis`` None only.
 
+    >>> hnp.unique([3, 1, 3], size=3)
+    Tensor([1, 3, 1], dtype=int64)
     >>> hnp.unique([3, 1, 3])
     Tensor([1, 3], dtype=int64)
     >>> hnp.unique([3, 1, 3], return_counts=True)
     (Tensor([1, 3], dtype=int64), Tensor([1, 2], dtype=int64))
     """
     wanted: Any = {"return_index": return_index, "return_inverse": return_inverse, "return_counts": return_counts}
+    if size is not None:
+        if axis is not None:
+            raise located(ArgumentError("unique: a size is for axis=None only"))
+        return _unique_of_size(wrap(array(x, "unique")), size, fill_value, tuple(wanted.values()), equal_nan)
     values = _values(x, "unique")
     if axis is not None:
         axis = axis_of(axis, values.ndim, "unique")
     found: Any = np.unique(values, axis=axis, equal_nan=equal_nan, **wanted)
     return tuple(tensor(a) for a in found) if isinstance(found, tuple) else tensor(found)
+
+
+def _unique_of_size(x: Tensor, size: int, fill: Any, wanted: tuple[bool, ...], equal_nan: bool) -> Any:
+    """A sorted element is another one than that before it, unless both are NaN; so many are before it as there are such places."""
+    flat, count = x.reshape(-1), integer(size, "unique", "a size")
+    if count < 0 or (flat.shape[0] == 0 and count and fill is None):
+        raise located(ArgumentError(f"unique: a size of {count} of {flat.shape[0]} elements, without a fill_value"))
+    order = argsort(flat)
+    line = take(flat, order)
+    same = line[1:] == line[:-1]
+    if equal_nan and line._aval()[1].kind in "fc":
+        same = same | (FUNCTIONS["isnan"](line[1:]) & FUNCTIONS["isnan"](line[:-1]))
+    rank = cumsum(concat([zeros(flat[:1].shape, dtype=dtypes.int64), FUNCTIONS["bitwise_not"](same).astype(dtypes.int64)]))
+    filling = line[0] if fill is None else tensor(fill).astype(line.dtype)
+    repeated = chosen(zeros((count,), dtype=dtypes.bool_), filling, filling).astype(line.dtype)
+    found: list[Any] = [repeated.at[rank].set(line, mode="drop")]
+    if wanted[0]:  # the first of equal elements, which is the least index, since the sort is stable
+        beyond = full((count,), flat.shape[0], dtype=dtypes.int64).at[rank].min(order, mode="drop")
+        found.append(chosen(beyond == flat.shape[0], order[0] if flat.shape[0] else 0, beyond))
+    if wanted[1]:
+        found.append(zeros(flat.shape, dtype=dtypes.int64).at[order].set(rank).reshape(x.shape))
+    if wanted[2]:
+        found.append(zeros((count,), dtype=dtypes.int64).at[rank].add(1, mode="drop"))
+    return tuple(found) if len(found) > 1 else found[0]
 
 
 def unique_all(x: Any, /) -> UniqueAll:

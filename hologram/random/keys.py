@@ -24,6 +24,7 @@ from hologram.trace.recorder import cast_node, constant, current, record
 from hologram.trace.tensor import Tensor
 
 WORD = dtypes.uint32
+IMPLEMENTATION = "threefry2x32"
 
 
 def _halves(x: Node) -> Words:
@@ -150,3 +151,51 @@ def count_of(n: Any, what: str) -> int:
     if i < 0:
         raise located(ArgumentError(f"{what} takes a number from 0 up, not {n!r}"))
     return i
+
+
+def key_data(keys: Any) -> Tensor:
+    """The words of keys: the keys themselves, which are plain arrays here.
+
+    >>> hg.random.key_data(hg.random.key(7))
+    Tensor([0, 7], dtype=uint32)
+    """
+    return _as_keys(keys, "key_data")
+
+
+def wrap_key_data(key_bits_array: Any, *, impl: Any = None) -> Tensor:
+    """Keys of words (…, 2). ``impl`` is ``"threefry2x32"``. Raises DTypeError, ShapeError or ArgumentError for what is no key.
+
+    >>> hg.random.wrap_key_data(np.array([0, 7], np.uint32))
+    Tensor([0, 7], dtype=uint32)
+    """
+    if impl not in (None, IMPLEMENTATION):
+        raise located(ArgumentError(f"wrap_key_data: keys are {IMPLEMENTATION!r}, not {impl!r}"))
+    return _as_keys(key_bits_array, "wrap_key_data")
+
+
+def clone(key: Any) -> Tensor:
+    """The same key again: nothing watches how often a key is used.
+
+    >>> hg.random.clone(hg.random.key(7))
+    Tensor([0, 7], dtype=uint32)
+    """
+    return _as_keys(key, "clone")
+
+
+def key_impl(keys: Any) -> str:
+    """The name of the generator: ``"threefry2x32"``.
+
+    >>> hg.random.key_impl(hg.random.key(7))
+    'threefry2x32'
+    """
+    _as_keys(keys, "key_impl")
+    return IMPLEMENTATION
+
+
+def _as_keys(keys: Any, what: str) -> Tensor:
+    node = array(keys, what)
+    if node.dtype is not WORD:
+        raise located(DTypeError(f"{what}: a key is uint32[2], as hg.random.key makes it, not {node.dtype}"))
+    if not node.shape or node.shape[-1] != 2:
+        raise located(ShapeError(f"{what}: keys have the shape [..., 2], not {list(node.shape)}"))
+    return wrap(node)

@@ -6,6 +6,7 @@ result may lie where an argument lies, or overlap it: it is as if it were writte
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from hologram import dtypes
@@ -13,9 +14,12 @@ from hologram.sdk.operation import Operation
 from hologram.sdk.table import ROWS
 
 SUFFIX = "_f32"
+SEGMENTS = ("segment_max", "segment_min", "segment_prod", "segment_sum")  # of arrays, under the names of ``jax.ops``
 
 
 def __getattr__(name: str) -> Any:
+    if name in SEGMENTS:
+        return getattr(import_module("hologram.numpy"), name)
     row = ROWS.get(name.removesuffix(SUFFIX))
     if row is None:
         raise AttributeError(f"module 'hologram.ops' has no attribute {name!r}")
@@ -24,4 +28,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*ROWS, *[name + SUFFIX for name in ROWS]]
+    return [*SEGMENTS, *ROWS, *[name + SUFFIX for name in ROWS]]

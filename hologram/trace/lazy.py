@@ -180,7 +180,11 @@ def realise(*tensors: Tensor) -> None:
     with _lock:
         walk = _Walk([t._node for t in waiting])
         call = _call(walk)
-        donated = {} if call.executable is None or levels_under_way() or settings.nans else donations(call.executable, walk.order, walk.roots, walk.storages)
+        donated = (
+            {}
+            if call.executable is None or levels_under_way() or settings.nans
+            else donations(call.executable, walk.order, walk.roots, walk.storages)
+        )
         if donated:  # while no other thread can meet a node whose old operand is gone
             assert isinstance(call, Found)
             made = _settle(walk, _run_in_place(walk, call, donated))

@@ -32,7 +32,7 @@ from hologram.support.user_lines import located
 from hologram.trace import arithmetic, hooks, operators
 from hologram.trace.host_movement import is_lendable
 from hologram.trace.operators import binary_operator, unary_operator
-from hologram.trace.recorder import Pending, Trace, current, storage_module
+from hologram.trace.recorder import Pending, Trace, current, storage_module, transforming
 from hologram.trace.residence import device_of
 from hologram.trace.symbolic_extent import extent
 
@@ -443,6 +443,33 @@ class Tensor:
     dot = _from_namespace("dot")
     ravel = _from_namespace("ravel")
     copy = _from_namespace("copy")
+    sort = _from_namespace("sort")
+    argsort = _from_namespace("argsort")
+    argpartition = _from_namespace("argpartition")
+    searchsorted = _from_namespace("searchsorted")
+    nonzero = _from_namespace("nonzero")
+    trace = _from_namespace("trace")
+    diagonal = _from_namespace("diagonal")
+    ptp = _from_namespace("ptp")
+    choose = _from_namespace("choose")
+
+    def compress(self, condition: Any, axis: int | None = None) -> Tensor:
+        """The elements, or slices along ``axis``, where ``condition`` holds."""
+        return namespace().compress(condition, self, axis)
+
+    def view(self, dtype: Any = None) -> Tensor:
+        """The bytes as another type: the last axis gets longer or shorter, where widths differ. Raises ShapeError where it has no such length."""
+        return namespace().copy(self) if dtype is None else namespace(".bits").viewed_as(self, dtype)
+
+    def block_until_ready(self) -> Tensor:
+        """This Tensor, with its values computed; while tracing as it is."""
+        if current() is None and not transforming():
+            self._realised("block_until_ready()")
+        return self
+
+    def tobytes(self, order: str = "C") -> bytes:
+        """The bytes of the elements, in C order or in that of Fortran. Raises TracedValueError while tracing."""
+        return self._view("tobytes()").tobytes(order)  # type: ignore[arg-type]
 
     def conj(self) -> Tensor:
         """The complex conjugate; a real Tensor itself, as NumPy's method has it."""

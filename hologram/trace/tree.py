@@ -40,6 +40,19 @@ class Treedef:
             and self.children == other.children
         )
 
+    @property
+    def num_leaves(self) -> int:
+        """The number of leaves."""
+        return self.leaves
+
+    def unflatten(self, leaves: Iterable[Any]) -> Any:
+        """The pytree of this structure that has these leaves. Raises TreeError where their number is wrong."""
+        return unflatten(self, leaves)
+
+    def flatten_up_to(self, x: Any) -> list[Any]:
+        """The parts of ``x`` that stand where this structure has its leaves. Raises TreeError where ``x`` has another structure."""
+        return flatten_up_to(self, x)
+
     def __repr__(self) -> str:
         if self.kind is None:
             return "*"
@@ -59,15 +72,74 @@ LEAF = Treedef(None, None, ())
 NONE = Treedef(type(None), None, ())
 
 
-class _Entry:
-    """How a registered class comes apart and together."""
+@dataclasses.dataclass(frozen=True)
+class SequenceKey:
+    """The way into a list or tuple: an index. As text it is what one writes behind the container, as that of all keys is.
 
-    __slots__ = ("flatten", "unflatten", "names")
+    >>> str(hg.tree.SequenceKey(2))
+    '[2]'
+    """
+
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
+
+@dataclasses.dataclass(frozen=True)
+class DictKey:
+    """The way into a dict: a key.
+
+    >>> str(hg.tree.DictKey("w"))
+    "['w']"
+    """
+
+    key: Any
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+
+@dataclasses.dataclass(frozen=True)
+class GetAttrKey:
+    """The way into a named tuple or a dataclass: an attribute's name.
+
+    >>> str(hg.tree.GetAttrKey("bias"))
+    '.bias'
+    """
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+
+@dataclasses.dataclass(frozen=True)
+class FlattenedIndexKey:
+    """The way into a registered class that does not say how its children are reached: a child's number.
+
+    >>> str(hg.tree.FlattenedIndexKey(0))
+    '[0]'
+    """
+
+    key: int
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+
+class _Entry:
+    """How a registered class comes apart and together. ``keys`` gives the ways to the children; without it they are numbered."""
+
+    __slots__ = ("flatten", "unflatten", "keys")
 
     def __init__(
-        self, flatten: Callable[[Any], tuple[Iterable[Any], Any]], unflatten: Callable[[Any, Sequence[Any]], Any], names: tuple[str, ...]
+        self,
+        flatten: Callable[[Any], tuple[Iterable[Any], Any]],
+        unflatten: Callable[[Any, Sequence[Any]], Any],
+        keys: Callable[[Any], Sequence[Any]] | None,
     ) -> None:
-        self.flatten, self.unflatten, self.names = flatten, unflatten, names
+        self.flatten, self.unflatten, self.keys = flatten, unflatten, keys
 
 
 _registered: dict[type, _Entry] = {}
@@ -80,12 +152,13 @@ def register(
     *,
     data_fields: Sequence[str] | None = None,
     meta_fields: Sequence[str] = (),
+    keys: Callable[[Any], Sequence[Any]] | None = None,
 ) -> type:
     """Registers a class as a pytree container; usable as a class decorator on dataclasses.
 
     ``flatten(x)`` gives ``(children, data)`` with hashable ``data``; ``unflatten(data, children)`` puts them together. A dataclass
-    needs neither: its fields are the children, those named in ``meta_fields`` the data. Raises TreeError for a class that is
-    registered already or cannot be taken apart.
+    needs neither: its fields are the children, those named in ``meta_fields`` the data. ``keys(x)`` gives the way to each child, as in paths.
+    Raises TreeError for a class that is registered already or cannot be taken apart.
 
     >>> class Pair:
     ...     def __init__(self, a, b):
@@ -96,13 +169,14 @@ def register(
     """
     if cls in _registered:
         raise TreeError(f"{cls.__name__} is registered already")
-    names: tuple[str, ...] = ()
     if flatten is None or unflatten is None:
         if not dataclasses.is_dataclass(cls) or flatten is not unflatten:
             raise TreeError(f"{cls.__name__} is no dataclass: give both flatten and unflatten")
         names = tuple(data_fields if data_fields is not None else (f.name for f in dataclasses.fields(cls) if f.name not in meta_fields))
         flatten, unflatten = _dataclass_functions(cls, names, tuple(meta_fields))
-    _registered[cls] = _Entry(flatten, unflatten, names)
+        attributes = tuple(GetAttrKey(n) for n in names)
+        keys = lambda x: attributes  # noqa: E731
+    _registered[cls] = _Entry(flatten, unflatten, keys)
     return cls
 
 
@@ -121,6 +195,15 @@ def _dataclass_functions(cls: type, names: tuple[str, ...], meta: tuple[str, ...
 
 def _is_namedtuple(kind: type) -> bool:
     return issubclass(kind, tuple) and hasattr(kind, "_fields")
+
+
+def is_container(kind: type) -> bool:
+    """Whether objects of a class are containers.
+
+    >>> hg.tree.is_container(dict), hg.tree.is_container(int)
+    (True, False)
+    """
+    return kind in (tuple, list, dict, OrderedDict, type(None)) or kind in _registered or _is_namedtuple(kind)
 
 
 def children_of(x: Any) -> tuple[Any, Sequence[Any]] | None:
@@ -173,9 +256,13 @@ def _flatten(x: Any, leaves: list[Any], is_leaf: Callable[[Any], bool] | None, d
     if depth == DEEPEST:
         raise TreeError(f"a {type(x).__name__} in a pytree is nested deeper than {DEEPEST} levels: does a container contain itself?")
     data, children = parts
-    defs = tuple([_flatten(c, leaves, is_leaf, depth + 1) for c in children])
+    return structure_of(x, data, tuple([_flatten(c, leaves, is_leaf, depth + 1) for c in children]))
+
+
+def structure_of(x: Any, data: Any, children: tuple[Treedef, ...]) -> Treedef:
+    """The structure of a container of these data and structures of children. Raises TreeError for data that are not hashable."""
     try:
-        return Treedef(type(x), data, defs)
+        return Treedef(type(x), data, children)
     except TypeError:
         raise TreeError(f"the data of a {type(x).__name__} in a pytree must be hashable") from None
 
@@ -212,38 +299,77 @@ def _unflatten(treedef: Treedef, leaves: Any) -> Any:
     return kind(*children)  # a named tuple
 
 
+def flatten_up_to(treedef: Treedef, x: Any) -> list[Any]:
+    """The parts of ``x`` that stand where ``treedef`` has its leaves: leaves, or containers. Raises TreeError where ``x`` has another structure.
+
+    >>> hg.tree.flatten_up_to(hg.tree.structure({"a": 1, "b": 2}), {"a": [10, 20], "b": 30})
+    [[10, 20], 30]
+    """
+    found: list[Any] = []
+    _up_to(treedef, x, found)
+    return found
+
+
+def _up_to(treedef: Treedef, x: Any, found: list[Any]) -> None:
+    if treedef.kind is None:
+        found.append(x)
+        return
+    data, children = children_of(x) or (None, ())
+    if type(x) is not treedef.kind or data != treedef.data or len(children) != len(treedef.children):
+        raise TreeError(f"structures differ: {treedef} and {structure(x)}")
+    for child, part in zip(treedef.children, children, strict=True):
+        _up_to(child, part, found)
+
+
 def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """Applies ``f`` to the corresponding leaves of pytrees of one structure. Raises TreeError where structures differ.
+    """Applies ``f`` to the leaves of a pytree, and to what stands in the places of these in the others.
+
+    That may be a container: the structure of ``tree`` is that of the others, or the upper part of it. Raises TreeError where structures differ.
 
     >>> hg.tree.map(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
     {'a': 11, 'b': [22]}
     """
     leaves, treedef = flatten(tree, is_leaf)
-    columns = [leaves]
-    for other in rest:
-        others, structure = flatten(other, is_leaf)
-        if structure != treedef:
-            raise TreeError(f"structures differ: {treedef} and {structure}")
-        columns.append(others)
+    columns = [leaves, *[flatten_up_to(treedef, other) for other in rest]]
     return unflatten(treedef, [f(*xs) for xs in zip(*columns, strict=True)])
 
 
-def leaves(tree: Any) -> list[Any]:
-    """Leaves of a pytree, from left to right: a list.
+def leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
+    """Leaves of a pytree, from left to right: a list. ``is_leaf`` stops the descent where it holds.
 
     >>> hg.tree.leaves({"a": [1, 2], "b": 3})
     [1, 2, 3]
     """
-    return flatten(tree)[0]
+    return flatten(tree, is_leaf)[0]
 
 
-def structure(tree: Any) -> Treedef:
-    """Structure of a pytree; leaves print as ``*``.
+def structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Treedef:
+    """Structure of a pytree; leaves print as ``*``. ``is_leaf`` stops the descent where it holds.
 
     >>> hg.tree.structure({"a": [1, 2], "b": 3})
     {'a': [*, *], 'b': *}
     """
-    return flatten(tree)[1]
+    return flatten(tree, is_leaf)[1]
+
+
+def keys_of(x: Any) -> Sequence[Any]:
+    """The ways to the children of a container: one key a child, in their order.
+
+    >>> hg.tree.keys_of({"w": 1, "b": 2})
+    [DictKey(key='b'), DictKey(key='w')]
+    """
+    found = children_of(x)
+    assert found is not None, type(x)
+    data, children = found
+    kind = type(x)
+    if kind in _registered:
+        keys = _registered[kind].keys
+        return [FlattenedIndexKey(i) for i in range(len(children))] if keys is None else list(keys(x))
+    if kind is dict or kind is OrderedDict:
+        return [DictKey(k) for k in data]
+    if _is_namedtuple(kind):
+        return [GetAttrKey(n) for n in kind._fields]
+    return [SequenceKey(i) for i in range(len(children))]
 
 
 def paths(tree: Any, prefix: str = "") -> list[tuple[str, Any]]:
@@ -255,14 +381,4 @@ def paths(tree: Any, prefix: str = "") -> list[tuple[str, Any]]:
     parts = children_of(tree)
     if parts is None:
         return [(prefix, tree)]
-    data, children = parts
-    kind = type(tree)
-    if kind in (dict, OrderedDict):
-        names = [f"[{k!r}]" for k in data]
-    elif kind in _registered and len(_registered[kind].names) == len(children):
-        names = [f".{n}" for n in _registered[kind].names]
-    elif _is_namedtuple(kind):
-        names = [f".{n}" for n in kind._fields]
-    else:
-        names = [f"[{i}]" for i in range(len(children))]
-    return [p for n, c in zip(names, children, strict=True) for p in paths(c, prefix + n)]
+    return [p for key, child in zip(keys_of(tree), parts[1], strict=True) for p in paths(child, f"{prefix}{key}")]

@@ -140,7 +140,7 @@ BY_NAME: dict[str, Callable[[Call], Any]] = {
     "dimensions": lambda c: c.d.shape(c.d.integer(1, 3), 1000),
     "fill_value": _scalar,
     **dict.fromkeys(("k", "offset"), _small(-3, 3)),
-    **dict.fromkeys(("n", "N", "M", "n_rows", "n_cols", "num", "classes", "m", "ndim"), _small(1, 12)),
+    **dict.fromkeys(("n", "N", "M", "n_rows", "n_cols", "num", "num_classes", "m", "ndim"), _small(1, 12)),
     "decimals": _small(-1, 3),
     "shift": lambda c: c.d.pick((1, -1, 2, 3, -5, 17, 0)),
     "repeats": _small(0, 4),

@@ -52,6 +52,11 @@ NOT_STEPS = {
     "numpy.trim_zeros": "shape depends on values",
     "numpy.roots": "shape depends on values",
     "numpy.poly": "of roots, by eigenvalues",
+    "random.PRNGKey": "random.key",
+    "random.clone": "a key as it is",
+    "random.key_data": "a key as it is",
+    "random.key_impl": "no arrays",
+    "random.wrap_key_data": "a key as it is",
 }
 
 
@@ -63,7 +68,12 @@ def catalogue() -> dict[str, Callable[..., Any]]:
         of = importlib.import_module(f"hologram.{module}")
         for name in sorted(getattr(of, "__all__", None) or [n for n in dir(of) if not n.startswith("_")]):
             f = getattr(of, name)
-            if callable(f) and not isinstance(f, type) and (isinstance(f, FunctionType) or hasattr(f, "__wrapped__") or _has_signature(f)):
+            if (
+                callable(f)
+                and not isinstance(f, type)
+                and not hasattr(f, "dtype")
+                and (isinstance(f, FunctionType) or hasattr(f, "__wrapped__") or _has_signature(f))
+            ):
                 found[f"{module}.{name}"] = f
     return {k: f for k, f in found.items() if k not in NOT_STEPS}
 

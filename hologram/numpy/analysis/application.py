@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from functools import wraps
 from typing import Any
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
 from hologram.ir.symbolic import prod
-from hologram.numpy.arguments import array, array_as, axis_of, wrap
+from hologram.numpy.arguments import array, array_as, as_tensor, axis_of, wrap
 from hologram.numpy.elementwise import where
-from hologram.numpy.shapes import broadcast_arrays, expand_dims, moveaxis
+from hologram.numpy.shapes import broadcast_arrays, broadcast_to, expand_dims, moveaxis
 from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.checks import as_function, items
+from hologram.trace.operators import broadcast_shapes
 from hologram.trace.recorder import cast_node
 from hologram.trace.tensor import Tensor
 from hologram.transform.stacking import vmap
@@ -92,22 +94,80 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **opti
     return result
 
 
-def vectorize(pyfunc: Callable[..., Any]) -> Callable[..., Any]:
+def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[Any] = (), signature: str | None = None) -> Callable[..., Any]:
     """Makes a function of scalars one of arrays, which broadcast: one :func:`hologram.vmap` over all elements.
+
+    With a ``signature`` such as ``"(n,k),(k)->(n)"`` it is a function of arrays with these last axes, and the axes before them broadcast; letters are
+    extents, which must agree. Arguments that are ``excluded``, by position or name, are handed on as they are. Raises ArgumentError for a signature
+    that does not parse, and for another number of arguments, ShapeError for fewer axes and for extents that do not agree.
 
     >>> hnp.vectorize(lambda a, b: hnp.where(a > b, a - b, a + b))([1, 2, 3], 2)
     Tensor([3, 4, 1], dtype=int64)
+    >>> hnp.vectorize(hnp.dot, signature="(n),(n)->()")([[1, 2], [3, 4]], [1, 10])
+    Tensor([21, 43], dtype=int64)
     """
+    as_function(pyfunc, "vectorize")
+    excluded = items(excluded, "vectorize", "positions and names")
+    inputs, outputs = (None, None) if signature is None else _parsed(signature)
 
     @wraps(pyfunc)
-    def function(*args: Any) -> Any:
-        if not args:
-            return pyfunc()
-        arrays = broadcast_arrays(*args)
-        shape = arrays[0].shape
-        if not shape:
-            return pyfunc(*arrays)
-        found = vmap(pyfunc)(*(x.reshape(-1) for x in arrays))
-        return tree.map(lambda r: r.reshape((*shape, *r.shape[1:])), found)
+    def function(*args: Any, **options: Any) -> Any:
+        chosen = [i for i in range(len(args)) if i not in excluded]
+        if not set(options) <= set(excluded) and options:
+            raise located(ArgumentError(f"vectorize: keywords are excluded arguments, not {', '.join(sorted(set(options) - set(excluded)))}"))
+
+        def of_chosen(*some: Any) -> Any:
+            places = dict(zip(chosen, some, strict=True))
+            return pyfunc(*[places.get(i, x) for i, x in enumerate(args)], **options)
+
+        if not chosen:
+            return pyfunc(*args, **options)
+        return _over_leading_axes(of_chosen, [as_tensor(args[i], "vectorize") for i in chosen], inputs, outputs)
 
     return function
+
+
+def _parsed(signature: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+    """The names of the last axes of arguments and of results."""
+    if not isinstance(signature, str):
+        raise located(ArgumentError(f"vectorize: a signature is a text, not {type(signature).__name__}"))
+    text = signature.replace(" ", "")
+    group = r"\((?:\w+(?:,\w+)*)?\)"
+    if not re.fullmatch(rf"(?:{group}(?:,{group})*)?->{group}(?:,{group})*", text):
+        raise located(ArgumentError(f"vectorize: a signature is such as '(n,k),(k)->(n)', not {signature!r}"))
+    sides = [[tuple(filter(None, names[1:-1].split(","))) for names in re.findall(group, side)] for side in text.split("->")]
+    return sides[0], sides[1]
+
+
+def _over_leading_axes(f: Callable[..., Any], arrays: list[Tensor], inputs: Any, outputs: Any) -> Any:
+    if inputs is not None and len(inputs) != len(arrays):
+        raise located(ArgumentError(f"vectorize: {len(arrays)} arguments for a signature of {len(inputs)}"))
+    cores = inputs or [()] * len(arrays)
+    extents: dict[str, Any] = {}
+    for x, names in zip(arrays, cores, strict=True):
+        _check_core("an argument", x.shape, names, extents)
+    leading = broadcast_shapes("vectorize", [x.shape[: x.ndim - len(names)] for x, names in zip(arrays, cores, strict=True)])
+    count = prod(leading)
+    rows = [
+        broadcast_to(x, (*leading, *x.shape[x.ndim - len(c) :])).reshape((count, *x.shape[x.ndim - len(c) :]))
+        for x, c in zip(arrays, cores, strict=True)
+    ]
+    found = vmap(f)(*rows) if leading else f(*arrays)
+    skipped = 1 if leading else 0
+    if outputs is not None:
+        results = list(found) if isinstance(found, (tuple, list)) else [found]
+        if len(results) != len(outputs):
+            raise located(ArgumentError(f"vectorize: {len(results)} results for a signature of {len(outputs)}"))
+        for r, names in zip(results, outputs, strict=True):
+            _check_core("a result", as_tensor(r, "vectorize").shape[skipped:], names, extents, exactly=True)
+    return tree.map(lambda r: r.reshape((*leading, *r.shape[1:])), found) if leading else found
+
+
+def _check_core(what: str, shape: Any, names: tuple[str, ...], extents: dict[str, Any], exactly: bool = False) -> None:
+    """Raises ShapeError where a shape does not end in the axes ``names``; notes their extents. A number is its own extent."""
+    core = shape[len(shape) - len(names) :] if len(names) <= len(shape) else None
+    if core is None or (exactly and len(shape) != len(names)):
+        raise located(ShapeError(f"vectorize: {what} of shape {list(shape)} for the axes ({','.join(names)})"))
+    for name, n in zip(names, core, strict=True):
+        if extents.setdefault(name, int(name) if name.isdigit() else n) != n:
+            raise located(ShapeError(f"vectorize: the extent {name} is {extents[name]} and, in {what} of shape {list(shape)}, {n}"))

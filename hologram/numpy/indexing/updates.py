@@ -7,18 +7,20 @@ so the last one set stays.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.errors import DTypeError, ShapeError
+from hologram.errors import DTypeError, ShapeError, TracedValueError
 from hologram.ir.node import Node
 from hologram.ir.op import Op, Shape
 from hologram.ir.symbolic import Int
 from hologram.numpy.arguments import array, as_tensor, reshaped, wrap
 from hologram.numpy.creation import full_like
+from hologram.numpy.elementwise import power as _power
 from hologram.numpy.elementwise import where
 from hologram.numpy.indexing.known_windows import KnownWindow, known_window, updated_window
 from hologram.numpy.indexing.read import along_axis, read
@@ -26,7 +28,7 @@ from hologram.numpy.indexing.selection import Selection
 from hologram.numpy.indexing.windows import Windows
 from hologram.primitives import indexing as rows
 from hologram.primitives.movement import slice_extent
-from hologram.primitives.reductions import cumsum
+from hologram.primitives.reductions import cumsum, reduce_max
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice
@@ -54,7 +56,8 @@ class Place:
     """Elements of a Tensor. Each method gives the Tensor with these elements changed, in its own type.
 
     ``mode`` says what becomes of indices out of range: ``drop`` (or ``fill``) leaves their updates out, ``clip`` takes the nearest element.
-    Without it known ones raise IndexOutOfRange, and computed ones are dropped; ``promise_in_bounds`` is the same.
+    Without it known ones raise IndexOutOfRange, and computed ones are dropped; ``promise_in_bounds`` is the same. That indices are sorted, or
+    unique, is taken and says nothing here, but to :meth:`apply`.
     """
 
     __slots__ = ("_of", "_key")
@@ -62,7 +65,7 @@ class Place:
     def __init__(self, of: Tensor, key: Any) -> None:
         self._of, self._key = of, key
 
-    def get(self, *, mode: str | None = None, fill_value: Any = None) -> Tensor:
+    def get(self, *, mode: str | None = None, fill_value: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False) -> Tensor:
         """The elements; with mode ``fill`` (or ``drop``), ``fill_value`` where an index is out of range: by default NaN, or 0 of types without it.
         Without a mode known ones raise, and computed ones are clamped."""
         beyond = _beyond(mode)
@@ -77,7 +80,7 @@ class Place:
             fill_value = float("nan") if node.dtype.kind in "fc" else 0
         return where(_inside(node, chosen, values.ndim), values, fill_value)
 
-    def set(self, values: Any, *, mode: str | None = None) -> Tensor:
+    def set(self, values: Any, *, mode: str | None = None, indices_are_sorted: bool = False, unique_indices: bool = False) -> Tensor:
         """The Tensor with the elements replaced by ``values``, which broadcast to their shape.
 
         >>> hnp.zeros(3).at[1].set(5)
@@ -85,7 +88,7 @@ class Place:
         """
         return _updated(self._of, self._key, values, rows.scatter_set, mode)
 
-    def add(self, values: Any, *, mode: str | None = None) -> Tensor:
+    def add(self, values: Any, *, mode: str | None = None, indices_are_sorted: bool = False, unique_indices: bool = False) -> Tensor:
         """The Tensor with ``values`` added to the elements; an element that is named twice gets both. Of bool "or".
 
         >>> hnp.zeros(3).at[np.array([0, 0, 2])].add(1)
@@ -93,7 +96,7 @@ class Place:
         """
         return _updated(self._of, self._key, values, _logical(self._of, rows.scatter_add, rows.scatter_max), mode)
 
-    def subtract(self, values: Any, *, mode: str | None = None) -> Tensor:
+    def subtract(self, values: Any, *, mode: str | None = None, indices_are_sorted: bool = False, unique_indices: bool = False) -> Tensor:
         """The Tensor with ``values`` subtracted from the elements, as :meth:`add`.
 
         >>> hnp.zeros(3).at[1].subtract(2)
@@ -101,7 +104,7 @@ class Place:
         """
         return self.add(-as_type_of(self._of, values), mode=mode)
 
-    def multiply(self, values: Any, *, mode: str | None = None) -> Tensor:
+    def multiply(self, values: Any, *, mode: str | None = None, indices_are_sorted: bool = False, unique_indices: bool = False) -> Tensor:
         """The Tensor with the elements multiplied by ``values``, as :meth:`add`. Of bool "and".
 
         >>> hnp.ones(3).at[1:].multiply(4)
@@ -111,7 +114,28 @@ class Place:
 
     mul = multiply
 
-    def divide(self, values: Any, *, mode: str | None = None) -> Tensor:
+    def power(self, values: Any, *, mode: str | None = None, indices_are_sorted: bool = False, unique_indices: bool = False) -> Tensor:
+        """The Tensor with the elements raised to the powers ``values``; of an element that is named twice, once, by one of them.
+
+        >>> hnp.full(3, 2.0).at[1].power(3)
+        Tensor([2., 8., 2.], dtype=float32)
+        """
+        return self.set(_power(self.get(mode=_reading(mode)), as_type_of(self._of, values)), mode=mode)
+
+    def apply(self, function: Any, *, mode: str | None = None, indices_are_sorted: bool = False, unique_indices: bool = False) -> Tensor:
+        """The Tensor with the elementwise ``function`` applied to the elements, as often as each is named.
+
+        With ``unique_indices`` that is once at most, which has derivatives for computed indices, too.
+
+        >>> hnp.asarray([1, 2, 3]).at[np.array([0, 2, 2])].apply(lambda x: x * 10)
+        Tensor([ 10,   2, 300], dtype=int64)
+        """
+        if unique_indices or not Selection(self._of.shape, self._key, _beyond(mode)).arrays:
+            return self.set(_as_type(self._of._aval()[1], function(self.get(mode=_reading(mode)))), mode=mode)
+        counts = Place(full_like(self._of, 0, dtype=np.int64), self._key).add(1, mode=mode)
+        return applied(self._of, counts, function)
+
+    def divide(self, values: Any, *, mode: str | None = None, indices_are_sorted: bool = False, unique_indices: bool = False) -> Tensor:
         """The Tensor over the product of all ``values`` for an element.
 
         >>> hnp.ones(3).at[0].divide(2)
@@ -119,7 +143,7 @@ class Place:
         """
         return self._of / Place(full_like(self._of, 1), self._key).multiply(values, mode=mode)
 
-    def min(self, values: Any, *, mode: str | None = None) -> Tensor:
+    def min(self, values: Any, *, mode: str | None = None, indices_are_sorted: bool = False, unique_indices: bool = False) -> Tensor:
         """The Tensor with the elements replaced by the smaller of themselves and ``values``.
 
         >>> hnp.ones(3).at[0].min(-1)
@@ -127,13 +151,34 @@ class Place:
         """
         return _updated(self._of, self._key, values, rows.scatter_min, mode)
 
-    def max(self, values: Any, *, mode: str | None = None) -> Tensor:
+    def max(self, values: Any, *, mode: str | None = None, indices_are_sorted: bool = False, unique_indices: bool = False) -> Tensor:
         """The Tensor with the elements replaced by the larger of themselves and ``values``.
 
         >>> hnp.ones(3).at[0].max(7)
         Tensor([7., 1., 1.], dtype=float32)
         """
         return _updated(self._of, self._key, values, rows.scatter_max, mode)
+
+
+def _reading(mode: str | None) -> str | None:
+    """The mode in which what an update is computed from is read: what will be dropped is any element."""
+    return "clip" if mode in ("drop", "fill") else mode
+
+
+def applied(t: Tensor, counts: Tensor, function: Any, unique: bool = False) -> Tensor:
+    """``t`` with an elementwise function applied to each element so many times; once at most if ``unique``."""
+
+    def once(k: Any, values: Tensor) -> Tensor:
+        return where(counts > k, _as_type(values._aval()[1], function(values)), values)
+
+    if unique or counts.size == 0:
+        return once(0, t)
+    most = wrap(record(reduce_max, (array(counts, "at[].apply"),), (tuple(range(counts.ndim)),)))
+    loop = import_module("hologram.control").fori_loop  # which is made of this package
+    try:  # a known number of steps has derivatives
+        return loop(0, int(most), once, t)
+    except TracedValueError:
+        return loop(0, most, once, t)
 
 
 _NUMPY_FLOATS = (np.float64, np.float32, np.float16)

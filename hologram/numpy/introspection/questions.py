@@ -7,21 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from hologram import dtypes
 from hologram.ir.symbolic import Int, prod
 from hologram.numpy.arguments import array, axis_of, element_type
+from hologram.numpy.introspection.types import DTYPES
 from hologram.trace.operators import SCALARS
 from hologram.trace.tensor import Tensor
 
 __all__ = [
-    "bool_", "cdouble", "complexfloating", "csingle", "double", "floating", "generic", "half", "inexact", "int_", "integer", "isscalar", "issubdtype",
-    "iterable", "number", "shape", "signedinteger", "single", "size", "uint", "unsignedinteger",
+    "bool_", "cdouble", "complex_", "complexfloating", "csingle", "double", "float_", "floating", "generic", "half", "inexact", "int_", "integer",
+    "isscalar", "issubdtype", "iterable", "number", "shape", "signedinteger", "single", "size", "uint", "unsignedinteger",
 ]  # fmt: skip
 
 generic, number, inexact, floating, complexfloating = np.generic, np.number, np.inexact, np.floating, np.complexfloating
 integer, signedinteger, unsignedinteger = np.integer, np.signedinteger, np.unsignedinteger
-bool_, half, single, double = dtypes.bool_.np, dtypes.float16.np, dtypes.float32.np, dtypes.float64.np
-int_, uint, csingle, cdouble = dtypes.int64.np, dtypes.uint64.np, dtypes.complex64.np, dtypes.complex128.np
+bool_, half, single, double = (DTYPES[name] for name in ("bool", "float16", "float32", "float64"))
+int_, uint, csingle, cdouble = (DTYPES[name] for name in ("int64", "uint64", "complex64", "complex128"))
+float_, complex_ = double, cdouble
 
 
 def issubdtype(arg1: Any, arg2: Any) -> bool:

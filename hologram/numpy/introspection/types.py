@@ -12,16 +12,61 @@ import numpy as np
 from hologram import dtypes
 from hologram.errors import ArgumentError, DTypeError
 from hologram.support.user_lines import located
-from hologram.trace.convert import element_type
+from hologram.trace.convert import asarray, element_type
 from hologram.trace.operators import SCALARS, common_type, weak_default
 from hologram.trace.tensor import Tensor
 
 e, pi, inf, nan, euler_gamma = math.e, math.pi, math.inf, math.nan, 0.5772156649015329
 newaxis = None
 
-DTYPES = {d.name: d.np for d in dtypes.ALL}
+
+class ScalarType:
+    """An element type as a function: ``hnp.float32(x)`` is ``x`` as an array of that type.
+
+    It equals the NumPy dtype, stands for it wherever a type is asked for, and has its attributes.
+    """
+
+    def __init__(self, of: dtypes.DType) -> None:
+        self.dtype: np.dtype = of.np
+        self.__name__ = self.__qualname__ = of.name
+        self.__module__ = "hologram.numpy"
+        example = {"b": "1", "c": "1"}.get(of.kind, "2")
+        self.__doc__ = f"""The element type {of.name}; called, ``x`` as an array of it. Raises what ``hologram.numpy.asarray`` does.
+
+>>> hnp.{of.name}({example}).dtype == hnp.{of.name}
+True
+"""
+
+    def __call__(self, x: Any = 0) -> Tensor:
+        return asarray(x, dtype=self.dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "dtype":  # the latter where there is none yet
+            raise AttributeError(name)
+        return getattr(self.dtype, name)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.dtype == (other.dtype if isinstance(other, ScalarType) else other))
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+    def __repr__(self) -> str:
+        return f"hologram.numpy.{self.__name__}"
+
+    def __reduce__(self) -> Any:
+        return scalar_type, (self.__name__,)
+
+
+DTYPES = {d.name: ScalarType(d) for d in dtypes.ALL}
 globals().update(DTYPES)
 dtype = np.dtype
+
+
+def scalar_type(name: str) -> ScalarType:
+    """The element type of that name, as a function."""
+    return DTYPES[name]
+
 
 _KINDS = {
     "bool": "b",

@@ -65,6 +65,7 @@ class Jitted:
         precision: str,
         dynamic: Dynamic,
         device: str | None,
+        donate_argnames: str | Iterable[str] = (),
     ) -> None:
         self._device = device
         self.__wrapped__ = function
@@ -72,7 +73,8 @@ class Jitted:
         self.__qualname__ = getattr(function, "__qualname__", self.__name__)
         self.__doc__ = getattr(function, "__doc__", None)
         self._signature = Signature(function, static_argnums, static_argnames, dynamic)
-        self._donated = self._signature.positions("donate_argnums", donate_argnums)
+        self._donated: set[int | str] = {*self._signature.positions("donate_argnums", donate_argnums)}
+        self._donated |= self._signature.named_places("donate_argnames", donate_argnames)
         self._precision = precision
         self._specialisations = Recent(SPECIALISATION_LIMIT)
         self._families = Recent(SPECIALISATION_LIMIT)
@@ -98,7 +100,9 @@ class Jitted:
     def __reduce__(self) -> Any:
         """Without what was compiled: elsewhere it is compiled again, or found in the disk cache."""
         signature = self._signature
-        options = signature.static_positions, signature.static_names, sorted(self._donated), self._precision, signature.dynamic, self._device
+        positions, names = ({d for d in self._donated if type(d) is kind} for kind in (int, str))
+        donated = signature.static_positions, signature.static_names, positions
+        options = *donated, self._precision, signature.dynamic, self._device, names
         return by_name(self, self.__wrapped__) or (Jitted, (self.__wrapped__, *options))
 
     def _python_call(self, *args: Any, **options: Any) -> Any:
@@ -218,12 +222,13 @@ class Jitted:
         native_dispatch.add(self._dispatch, call, made, args, options)
 
     def _donated_leaves(self, call: Call) -> list[int]:
-        """Indices of the leaves that belong to donated positional arguments."""
+        """Indices of the leaves that belong to donated arguments."""
         if not self._donated:
             return []
-        args, _ = tree.unflatten(call.treedef, range(call.treedef.leaves))
+        args, options = tree.unflatten(call.treedef, range(call.treedef.leaves))
         positions = [i for i in range(len(args) + len(call.statics)) if i not in call.statics]
-        return [leaf for i, a in zip(positions, args, strict=False) if i in self._donated for leaf in tree.leaves(a)]
+        given = [*zip(positions, args, strict=False), *options.items()]
+        return [leaf for place, a in given if place in self._donated for leaf in tree.leaves(a)]
 
     def explain_last_miss(self) -> str | None:
         """Why this function last compiled: which argument changed, and how; None before the first call."""
@@ -259,6 +264,7 @@ def jit(
     static_argnums: int | Iterable[int] = (),
     static_argnames: str | Iterable[str] = (),
     donate_argnums: int | Iterable[int] = (),
+    donate_argnames: str | Iterable[str] = (),
     device: Any = None,
     precision: str = "standard",
     dynamic: Dynamic = AUTOMATIC,
@@ -269,7 +275,8 @@ def jit(
     code from then on.
 
     - ``static_argnums``, ``static_argnames``: arguments that are plain Python values while tracing; each value is a signature.
-    - ``donate_argnums``: arguments whose Tensors may not be used after the call; their memory may be reused.
+    - ``donate_argnums``, ``donate_argnames``: arguments whose Tensors may not be used after the call; their memory may be reused. Those that are
+      named are donated by position and by keyword.
     - ``device``: where it runs, one of :func:`hologram.devices`; None: where the arguments are. Results stay there (see docs/gpu.md).
     - ``precision``: ``exact``, ``standard``, ``fast``, or ``tf32``: as ``standard``, and products of float32 may round their factors to TF32 on GPUs.
     - ``dynamic``: which extents are symbols, so that one program serves every size (see docs/shapes.md): ``"auto"``, those of axes whose size
@@ -291,7 +298,7 @@ def jit(
         raise located(e) from None
 
     def decorate(function: Callable[..., Any]) -> Jitted:
-        return Jitted(as_function(function, "jit"), static_argnums, static_argnames, donate_argnums, precision, dynamic, runs_on)
+        return Jitted(as_function(function, "jit"), static_argnums, static_argnames, donate_argnums, precision, dynamic, runs_on, donate_argnames)
 
     return decorate if f is None else decorate(f)
 

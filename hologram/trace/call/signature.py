@@ -112,6 +112,11 @@ class Signature:
         given: Iterable[Any] = numbers if has_items(numbers) else (numbers,)  # type: ignore[assignment]
         return {self._position(option, p) for p in given}
 
+    def named_places(self, option: str, names: str | Iterable[str]) -> set[int | str]:
+        """The names in an option of ``jit``, and the positions of those that have one. Raises ArgumentError for what is no parameter's name."""
+        given = {self._named(option, n) for n in ((names,) if isinstance(names, str) else names)}
+        return {*given, *[i for i, p in enumerate(self.parameters) if p in given]}
+
     def _position(self, option: str, given: Any) -> int:
         p, count = integer(given, "jit", option), len(self.parameters)
         if not -count <= p < count and (p < 0 or "*" not in self._accepts):

@@ -46,6 +46,12 @@ def _random(d: Draft, function: str) -> list[Value]:
             return d.emit(function, *args, round(float(d.rng.uniform(0.1, 0.9)), 2), shape)
         case "geometric":
             return d.emit(function, *args, round(float(d.rng.uniform(0.1, 0.9)), 2), shape)
+        case "multinomial":
+            return d.emit(function, *args, d.integer(0, 30), d.fresh("float32", (d.integer(1, 5),), "positive"))
+        case "orthogonal":
+            return d.emit(function, *args, d.integer(1, 5), shape[:1])
+        case "triangular":
+            return d.emit(function, *args, -1.0, round(float(d.rng.uniform(-1, 2)), 2), 2.0, shape)
         case "binomial":
             return d.emit(function, *args, d.integer(0, 30), round(float(d.rng.uniform(0.1, 0.9)), 2), shape[:1])
     for p in parameters(function)[1:]:

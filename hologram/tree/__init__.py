@@ -1,0 +1,33 @@
+"""Pytrees: nested containers as a flat list of leaves and a structure; the names of ``jax.tree``.
+
+None, tuples, lists, dicts (in the order of their sorted keys), named tuples, OrderedDicts (in their own order) and registered classes are containers;
+everything else is a leaf.
+"""
+
+from hologram.trace.tree import (
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    SequenceKey,
+    Treedef,
+    children_of,
+    flatten,
+    flatten_up_to,
+    is_container,
+    keys_of,
+    leaves,
+    map,
+    paths,
+    register,
+    structure,
+    unflatten,
+)
+from hologram.tree.classes import static
+from hologram.tree.combined import all, broadcast, reduce, reduce_associative, transpose
+from hologram.tree.with_paths import flatten_with_path, keystr, leaves_with_path, map_with_path
+
+__all__ = [
+    "DictKey", "FlattenedIndexKey", "GetAttrKey", "SequenceKey", "Treedef", "all", "broadcast", "children_of", "flatten", "flatten_up_to",
+    "flatten_with_path", "is_container", "keys_of", "keystr", "leaves", "leaves_with_path", "map", "map_with_path", "paths", "reduce",
+    "reduce_associative", "register", "static", "structure", "transpose", "unflatten",
+]  # fmt: skip

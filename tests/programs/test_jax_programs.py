@@ -1,0 +1,61 @@
+"""Programs written for JAX run with their imports changed, and nothing else, and give JAX's results.
+
+The results are kept as data. ``python -m tests.programs.test_jax_programs`` writes them anew, with JAX.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+FOLDER = Path(__file__).parent / "jax_programs"
+NAMES = sorted(p.stem for p in FOLDER.glob("*.py"))
+
+
+def ported(text: str) -> str:
+    """The program with Hologram in the place of JAX in its imports."""
+    text = re.sub(r"^import jax$", "import hologram as jax", text, flags=re.M)
+    text = re.sub(r"^import jax\.", "import hologram.", text, flags=re.M)
+    return re.sub(r"^from jax(\.\w+)* import", r"from hologram\1 import", text, flags=re.M)
+
+
+def results(text: str, name: str) -> dict[str, Any]:
+    module = sys.modules[name] = ModuleType(name)  # where dataclasses look for the module of their class
+    try:
+        exec(compile(text, str(FOLDER / f"{name}.py"), "exec"), vars(module))
+        return {key: np.asarray(value) for key, value in vars(module)["main"]().items()}
+    finally:
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_program_of_jax_gives_its_results(name: str) -> None:
+    kept = json.loads((FOLDER / f"{name}.json").read_text())
+    text = ported((FOLDER / f"{name}.py").read_text())
+    assert "hologram" in text and not re.search(r"^(import|from) jax", text, flags=re.M)
+    found = results(text, f"ported_{name}")
+    assert found.keys() == kept.keys()
+    for key, want in kept.items():
+        np.testing.assert_allclose(found[key], np.asarray(want), rtol=2e-4, atol=2e-4, err_msg=key)
+        assert found[key].dtype.kind == np.asarray(want).dtype.kind
+
+
+def main() -> None:
+    import_module("jax")
+    for name in NAMES:
+        found = results((FOLDER / f"{name}.py").read_text(), name)
+        (FOLDER / f"{name}.json").write_text(
+            json.dumps({k: np.round(v, 6).tolist() if v.dtype.kind == "f" else v.tolist() for k, v in found.items()}) + "\n"
+        )
+
+
+if __name__ == "__main__":
+    main()
