@@ -125,6 +125,10 @@ class CacheWarning(UserWarning):
     """An entry of the disk cache was refused, and why."""
 
 
+class FallbackWarning(UserWarning):
+    """NumPy computed what Hologram lacks, on the values of Tensors: names the function, once. ``settings.warn_fallback`` turns it off."""
+
+
 def is_defect(e: Exception) -> bool:
     """Whether an exception tells of a defect of the compiler, not of something that it refuses.
 

@@ -61,6 +61,10 @@ def seal(storage: Storage) -> Storage:
     return storage
 
 
+def give(tensor: Any) -> None:
+    """No Tensor gives its Storage away: how many hold that is not known here."""
+
+
 def of_number(aval: Aval, value: Any) -> None:
     """No number is converted natively."""
 
