@@ -363,6 +363,8 @@ def _is_unknown_to(other: Any, x: Tensor, op: Op) -> bool:
     """Whether ``other``, another library's array, leaves a comparison with ``x`` to us: Python would then answer by what objects they are."""
     if not is_array_like(other):
         return False
+    if isinstance(other, (memoryview, bytearray)):
+        return True  # who would compare buffers as wholes
     method: Any = getattr(type(other), "__eq__" if op is ew.eq else "__ne__")  # noqa: B009 - mypy knows what object's takes
     return method(other, x) is NotImplemented
 

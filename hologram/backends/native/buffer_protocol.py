@@ -2,6 +2,9 @@
 
 From Python 3.12 on the interpreter calls that method by itself. Python 3.11 calls a C function whose address stands in the class: here it is written
 there, once for each class. Native code is loaded when a buffer is first asked for, not when the class is made.
+
+The classes have a function for the end of an export, too, which has nothing to do: NumPy keeps an export of such objects alone, and keeps no more than
+the object itself of others, whose memory may go before it does.
 """
 
 from __future__ import annotations
@@ -20,22 +23,26 @@ _classes: list[type] = []
 
 def has_buffers(cls: type) -> type:
     """Class decorator: instances have the buffer protocol by ``__buffer__``. Where Python 3.11 has types of another layout they do not."""
-    if sys.version_info < (3, 12) and sys.implementation.name == "cpython" and _slot(cls) is not None:
+    if sys.version_info >= (3, 12):
+        cls.__release_buffer__ = _end_of_export  # type: ignore[attr-defined]
+    elif sys.implementation.name == "cpython" and _slots(cls) is not None:
         _classes.append(cls)
         _write(cls, ctypes.cast(_first_export, ctypes.c_void_p).value)
     return cls
 
 
-def _slot(cls: type) -> int | None:
-    """The address of the class's pointer to its function; None where the class is not laid out as known: its table stands within it."""
+def _end_of_export(exporter: Any, view: Any) -> None:
+    """``__release_buffer__``: the memoryview that ``__buffer__`` gave ends by itself."""
+
+
+def _slots(cls: type) -> Any:
+    """The class's pointers to its two functions; None where the class is not laid out as known: its table stands within it."""
     table = ctypes.c_uint64.from_address(id(cls) + _TABLE_AT).value
-    return table if id(cls) < table < id(cls) + sys.getsizeof(cls) else None
+    return (ctypes.c_void_p * 2).from_address(table) if id(cls) < table < id(cls) + sys.getsizeof(cls) else None
 
 
 def _write(cls: type, function: int | None) -> None:
-    slot = _slot(cls)
-    assert slot is not None
-    ctypes.c_void_p.from_address(slot).value = function
+    _slots(cls)[:] = [function, ctypes.cast(_end, ctypes.c_void_p).value]
 
 
 def _export(exporter: Any, view: int, flags: int) -> int:
@@ -64,3 +71,4 @@ def _native_export() -> int:
 
 
 _first_export = _GetBuffer(_export)
+_end = ctypes.PYFUNCTYPE(None, ctypes.py_object, ctypes.c_void_p)(_end_of_export)
