@@ -173,7 +173,8 @@ def element_type(dtype: Any) -> DType:
 
 def _foreign(data: Any) -> np.ndarray:
     """An object of another library as a NumPy array, without a copy where it can be had so."""
-    if hasattr(data, "__dlpack__"):
+    nulls = getattr(data, "null_count", 0)  # of an Arrow array, which DLPack cannot tell
+    if hasattr(data, "__dlpack__") and not (isinstance(nulls, int) and nulls):
         try:
             return array_of(data)
         except (BufferError, RuntimeError, TypeError):

@@ -85,9 +85,9 @@ def _into_arrays(of: Callable[..., Any], what: str, inputs: tuple[Any, ...], opt
 
 
 def _fallback(of: Callable[..., Any], name: str, reason: str, args: Any, options: dict[str, Any]) -> Any:
-    """NumPy's result on the values; the first time for this function, with a warning."""
+    """NumPy's result on the values; the first time for this function, with a warning where it is an array or a number."""
     result = of(*_values(args, reason), **_values(options, reason))
-    if settings.warn_fallback and name not in _told:
+    if settings.warn_fallback and name not in _told and not isinstance(result, (str, type(None))):  # which tells, or writes files
         _told.add(name)
         advice = "keep to hologram.numpy to stay in compiled programs, or set hg.settings.warn_fallback = False"
         warnings.warn(f"{reason} ran in NumPy on the values and gives NumPy's arrays: {advice}{where()}", FallbackWarning, stacklevel=_depth())
