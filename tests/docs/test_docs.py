@@ -18,7 +18,7 @@ from tests.support.optable import seeded
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = ["index.md", "getting_started.md", "from_numpy_and_jax.md", "export.md", "benchmarks.md", "sdk.md", "buffers.md", "notebooks.md", "report.md"]
-PAGES += ["profiling.md", *[f"how_to/{p.name}" for p in sorted((DOCS / "how_to").glob("*.md"))]]
+PAGES += ["profiling.md", "with_scipy.md", "buffers_and_arrow.md", *[f"how_to/{p.name}" for p in sorted((DOCS / "how_to").glob("*.md"))]]
 
 
 def run(path: Path, compares: bool = True) -> dict[str, Any]:
