@@ -9,6 +9,7 @@ setting ``warn_fallback`` has it. While tracing there are no values, which is a 
 from __future__ import annotations
 
 import inspect
+import math
 import warnings
 from collections.abc import Callable
 from functools import lru_cache
@@ -16,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hologram.errors import ArgumentError, FallbackWarning
+from hologram.errors import ArgumentError, DTypeError, FallbackWarning, HologramError, ShapeError
 from hologram.settings import settings
 from hologram.support.user_lines import located, user_frame, where
 from hologram.trace.recorder import current, transforming
@@ -27,7 +28,7 @@ _ATTRIBUTES: dict[str, Callable[..., Any]] = {  # what is known without values
     "iscomplexobj": lambda x: np.issubdtype(x.dtype, np.complexfloating),
     "isrealobj": lambda x: not np.issubdtype(x.dtype, np.complexfloating),
     "shape": lambda a: a.shape,
-    "size": lambda a, axis=None: a.size if axis is None else a.shape[axis],
+    "size": lambda a, axis=None: a.size if axis is None else math.prod(a.shape[i] for i in (axis if type(axis) is tuple else (axis,))),
 }
 # Of NumPy's functions in C that hologram.numpy has too: they tell no signature before NumPy 2.4.
 _SIGNATURES: dict[str, Callable[..., None]] = {
@@ -145,16 +146,16 @@ def function(of: Callable[..., Any], types: Any, args: tuple[Any, ...], options:
         if translated is not None:
             try:
                 return own(*translated[0], **translated[1])
-            except ArgumentError as e:
+            except (ArgumentError, DTypeError, ShapeError) as e:
                 return _refused(e, of, full, lacking, types, args, options)
     if options.get("out") is not None:
         return _into_arrays(of, full, args, options)
     return _fallback(of, full, lacking, args, options)
 
 
-def _refused(e: ArgumentError, of: Callable[..., Any], full: str, lacking: str, types: Any, args: Any, options: dict[str, Any]) -> Any:
-    """NumPy's result where hologram.numpy refuses an argument, such as None among arrays. Raises that error where there are no values, where a mask
-    would be lost, and where NumPy refuses too."""
+def _refused(e: HologramError, of: Callable[..., Any], full: str, lacking: str, types: Any, args: Any, options: dict[str, Any]) -> Any:
+    """NumPy's result where hologram.numpy refuses an argument that NumPy takes, such as None among arrays. Raises that error where there are no
+    values, where a mask would be lost, and where NumPy refuses too."""
     if current() is not None or transforming() or any(issubclass(t, np.ma.MaskedArray) for t in types):
         raise e
     try:

@@ -44,7 +44,12 @@ def test_the_standard_library(tmp_path: Path) -> None:
 
 def test_pillow() -> None:
     image = needed("PIL.Image")
-    for of, want in ((PHOTO, np.asarray(PHOTO)), (PHOTO[..., 0], np.asarray(PHOTO)[..., 0]), (PHOTO[::-1], np.asarray(PHOTO)[::-1]), (M, np.asarray(M))):
+    for of, want in (
+        (PHOTO, np.asarray(PHOTO)),
+        (PHOTO[..., 0], np.asarray(PHOTO)[..., 0]),
+        (PHOTO[::-1], np.asarray(PHOTO)[::-1]),
+        (M, np.asarray(M)),
+    ):
         made = image.fromarray(of)
         np.testing.assert_array_equal(np.asarray(made), want)
     assert image.frombytes("RGB", (4, 4), PHOTO).tobytes() == PHOTO.tobytes()

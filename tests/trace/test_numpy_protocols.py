@@ -10,7 +10,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.errors import ArgumentError, FallbackWarning, TracedValueError
+from hologram.errors import ArgumentError, FallbackWarning, ShapeError, TracedValueError
 from hologram.trace import numpy_protocols, tree
 
 X = np.linspace(0.1, 0.9, 12, dtype=np.float32).reshape(3, 4)
@@ -130,7 +130,7 @@ def test_functions(name: str) -> None:
 
 def test_what_is_known_without_values() -> None:
     def known(x: Any) -> Any:
-        assert np.shape(x) == (3, 4) and np.ndim(x) == 2 and np.size(x) == 12 and np.size(x, 1) == 4
+        assert np.shape(x) == (3, 4) and np.ndim(x) == 2 and np.size(x) == 12 and np.size(x, 1) == 4 and np.size(x, (0, -1)) == 12
         assert np.isrealobj(x) and not np.iscomplexobj(x) and np.result_type(x, np.float64) == np.float64
         return x
 
@@ -175,6 +175,26 @@ def test_warnings_of_numpys_functions_can_be_turned_off(monkeypatch: pytest.Monk
         np.testing.assert_array_equal(np.ptp(np.sort(T, kind="stable"), 1, keepdims=True), np.ptp(X, 1, keepdims=True))
         assert type(np.lib.stride_tricks.sliding_window_view(T, 2, 0)) is np.ndarray
     assert hg.settings.from_environment({"HOLOGRAM_WARN_FALLBACK": "0"}).warn_fallback is False
+
+
+def test_arguments_that_numpy_takes_and_hologram_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors are those of hologram.numpy where NumPy refuses too."""
+    monkeypatch.setattr(numpy_protocols, "_told", set())
+    for name, call, want in (
+        ("broadcast_arrays", lambda x: np.broadcast_arrays(x, None), np.broadcast_arrays(X, None)),
+        ("tril", lambda x: np.tril(x[0]), np.tril(X[0])),
+        ("geomspace", lambda x: np.geomspace(x, 2 * x), np.geomspace(X, 2 * X)),
+    ):
+        with pytest.warns(FallbackWarning, match=f"numpy.{name} with arguments that hologram.numpy.{name} does not take ran in NumPy"):
+            got = call(T)
+        for g, w in zip(got, want, strict=True):
+            np.testing.assert_array_equal(g, w)
+        with pytest.raises((ArgumentError, ShapeError)):
+            hg.jit(call)(X)
+    with pytest.raises(ShapeError, match=r"concatenate: .*test_numpy_protocols.py"):
+        np.concatenate([T, T[0]])
+    with pytest.raises(ArgumentError, match="masked arrays are not supported"):
+        np.concatenate([T, np.ma.masked_less(X, 0.5)])
 
 
 @pytest.mark.parametrize("f", [np.atleast_1d, np.atleast_2d, np.atleast_3d], ids=lambda f: f.__name__)
