@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import importlib
-import io
 import os
 import shutil
 import subprocess
@@ -78,17 +77,29 @@ def test_numbas_ufuncs() -> None:
         np.testing.assert_array_equal(plus_one(V), np.arange(1.0, 6.0))
 
 
+CYTHON = """
+def total(const double[:] x):
+    cdef double s = 0
+    cdef Py_ssize_t i
+    for i in range(x.shape[0]):
+        s += x[i]
+    return s
+
+def corner(const float[:, ::1] x):
+    return x[0, x.shape[1] - 1]
+
+def write(double[:] x):
+    x[0] = 1
+"""
+
+
 def test_cython_memoryviews(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     if not request.config.getoption("--all"):
         pytest.skip("compiles C for 15 seconds: --all runs it")
     needed("Cython")
     if shutil.which("gcc") is None:
         pytest.skip("there is no C compiler")
-    (tmp_path / "hologram_client.pyx").write_text(
-        "def total(const double[:] x):\n    cdef double s = 0\n    cdef Py_ssize_t i\n    for i in range(x.shape[0]):\n        s += x[i]\n    return s\n"
-        "def corner(const float[:, ::1] x):\n    return x[0, x.shape[1] - 1]\n"
-        "def write(double[:] x):\n    x[0] = 1\n"
-    )
+    (tmp_path / "hologram_client.pyx").write_text(CYTHON)
     build = "from setuptools import setup; from Cython.Build import cythonize; setup(ext_modules=cythonize('hologram_client.pyx', quiet=True))"
     done = subprocess.run([sys.executable, "-c", build, "build_ext", "--inplace"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

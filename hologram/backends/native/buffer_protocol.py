@@ -3,8 +3,8 @@
 From Python 3.12 on the interpreter calls that method by itself. Python 3.11 calls a C function whose address stands in the class: here it is written
 there, once for each class. Native code is loaded when a buffer is first asked for, not when the class is made.
 
-The classes have a function for the end of an export, too, which has nothing to do: NumPy keeps an export of such objects alone, and keeps no more than
-the object itself of others, whose memory may go before it does.
+The classes have a function for the end of an export, too, which has nothing to do: NumPy keeps exports of such objects alone, and of others no more
+than the object itself, whose memory may go before it does.
 """
 
 from __future__ import annotations
