@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -11,9 +12,8 @@ import pytest
 import hologram as hg
 import hologram.numpy as hnp
 
-so = pytest.importorskip("scipy.optimize", reason="SciPy is not installed")
-si = pytest.importorskip("scipy.integrate", reason="SciPy is not installed")
-sl = pytest.importorskip("scipy.sparse.linalg", reason="SciPy is not installed")
+pytest.importorskip("scipy", minversion="1.15", reason="SciPy from 1.15 on is not installed: pip install hologram-compute[clients]")
+so, si, sl = (importlib.import_module(f"scipy.{part}") for part in ("optimize", "integrate", "sparse.linalg"))
 
 Jit = Callable[[Callable[..., Any]], Any]
 CASES: dict[str, tuple[Callable[[Jit], Any], Any]] = {}  # what is computed with functions that are jitted so, and what comes out
