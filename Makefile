@@ -24,7 +24,7 @@ demo: .venv/installed-demo  ## a photograph through one jitted pipeline: writes 
 test: .venv/installed-test  ## the tests, with a seeded sample of the generated ones
 	$(BIN)/python -m pytest -q -n $(WORKERS)
 
-test-all: .venv/installed-test  ## the tests, with every generated case; then test-oldest
+test-all: .venv/installed-test .venv/installed-clients  ## the tests, with every generated case, beside all libraries; then test-oldest
 	$(BIN)/python -m pytest -q -n $(WORKERS) --all
 	$(MAKE) --no-print-directory test-oldest
 

@@ -149,6 +149,10 @@ class WideningWarning(UserWarning):
     """An array became of a wider type because a NumPy scalar, which is not weak as Python's numbers are, met it."""
 
 
+class FallbackWarning(UserWarning):
+    """NumPy computed what Hologram lacks, on the values of Tensors: names the function, once. ``settings.warn_fallback`` turns it off."""
+
+
 def is_defect(e: Exception) -> bool:
     """Whether an exception tells of a defect of the compiler, not of something that it refuses.
 

@@ -82,6 +82,7 @@ class Settings:
     default_int: str = "int64"  # HOLOGRAM_DEFAULT_INT: that of integers without one: int32, int64
     weak_numpy_scalars: bool = False  # HOLOGRAM_WEAK_NUMPY_SCALARS: a NumPy float takes the type of an array that it meets, as Python's does
     traceback: str = "short"  # HOLOGRAM_TRACEBACK: of errors that nobody catches: short, without Hologram's own frames; full
+    warn_fallback: bool = True  # HOLOGRAM_WARN_FALLBACK: a warning for each function of NumPy's that runs in NumPy because Hologram lacks it
     code: tuple[Any, ...] = field(init=False, repr=False)  # the fields on which code depends: a part of every key of compiled code
 
     def __setattr__(self, name: str, value: Any) -> None:

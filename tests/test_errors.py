@@ -78,7 +78,7 @@ CASES: list[tuple[str, Any, type[Exception], str]] = [
     ("two Ellipses", lambda: A[..., ...], errors.IndexOutOfRange, "one Ellipsis"),
     ("index type", lambda: A["x"], errors.ArgumentError, "not str"),
     ("float as index", lambda: [1, 2][hg.tensor(0.5)], errors.ArgumentError, "only an integer Tensor"),
-    ("operand", lambda: hnp.add(A, "x"), errors.ArgumentError, "add takes Tensors, NumPy arrays and Python scalars, not str"),
+    ("operand", lambda: hnp.add(A, "x"), errors.ArgumentError, "add takes Tensors, arrays and Python scalars, not str"),
     ("not an array", lambda: hg.tensor({}), errors.ArgumentError, "is no array"),
     ("ragged", lambda: hg.tensor([[1, 2], [3]]), errors.ArgumentError, "rectangular"),
     ("string list", lambda: hg.tensor([1, "a"]), errors.DTypeError, "not supported"),

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hologram.backends.native import storage
+from hologram.backends.native.buffer_protocol import has_buffers
 from hologram.backends.native.dispatch import register_buffer_class
-from hologram.backends.native.module import why_not_native
 from hologram.backends.residence import on_host
 from hologram.dlpack import capsule
 from hologram.errors import ArgumentError, DTypeError, FreedBufferError, ShapeError
@@ -24,20 +23,8 @@ if TYPE_CHECKING:
 handles = itertools.count(1)  # of executors, buffers and tensors: one number never means two things
 
 
-def _exporter() -> type:
-    """The base class of buffers: up to Python 3.11 the buffer protocol is native code's to have, from 3.12 on ``__buffer__`` is enough."""
-    if sys.version_info >= (3, 12) or why_not_native() is not None:
-        return object
-    from hologram.backends.native import native_storage
-
-    made: type = native_storage.exporter(lambda buffer: buffer.to_numpy())
-    return made
-
-
-_Exporter: Any = _exporter()
-
-
-class Buffer(_Exporter):
+@has_buffers
+class Buffer:
     """One-dimensional array of ``size`` elements of ``dtype`` at a fixed address, that ops read and write in place.
 
     Executors make buffers (:meth:`Executor.allocate`, :meth:`Executor.allocate_boundary`), :meth:`wrap` makes one of an array. What is read

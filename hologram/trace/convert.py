@@ -19,7 +19,7 @@ from hologram.primitives.markers import place
 from hologram.primitives.scalar.elementwise import cast_reference
 from hologram.support.user_lines import located
 from hologram.trace.operators import SCALARS, check_unmasked, extent_node, node_of, weak_type, wrap
-from hologram.trace.recorder import constant, current, fits, plain, record, require_whole, transforming, whole_cast
+from hologram.trace.recorder import constant, current, fits, plain, record, require_whole, storage_module, transforming, whole_cast
 from hologram.trace.symbolic_extent import Extent
 from hologram.trace.tensor import Tensor, namespace
 
@@ -29,6 +29,15 @@ def of_storage(storage: Any) -> Tensor:
     t = Tensor()
     t._node, t._storage, t._weak = None, storage, False
     return t
+
+
+def given_array(t: Any) -> Any:
+    """A Tensor that the caller alone has as a writable array, over its memory where nothing else holds that: the Tensor is not to be used after."""
+    if type(t) is not Tensor:
+        return t
+    storage = storage_module()
+    memory = storage.give(t)
+    return np.array(t._view("output='numpy'")) if memory is None else storage.host_view(memory)
 
 
 def tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
@@ -164,7 +173,8 @@ def element_type(dtype: Any) -> DType:
 
 def _foreign(data: Any) -> np.ndarray:
     """An object of another library as a NumPy array, without a copy where it can be had so."""
-    if hasattr(data, "__dlpack__"):
+    nulls = getattr(data, "null_count", 0)  # of an Arrow array, which DLPack cannot tell
+    if hasattr(data, "__dlpack__") and not (isinstance(nulls, int) and nulls):
         try:
             return array_of(data)
         except (BufferError, RuntimeError, TypeError):

@@ -12,10 +12,13 @@ shown: Callable[[Any], Any]  # (tensor): a view's elements as an array, None for
 tensor_beside: Callable[[Any, Any], Any]  # (numbers, dtype): the Tensor of nested lists beside an operand of a type
 put: Callable[[Any, Any], Any]  # (tensor, device): as hologram.device_put
 tensor: Callable[..., Any]  # (array): as hologram.tensor
+asarray: Callable[..., Any]  # (array): as hologram.asarray
 tensor_of_extent: Callable[[Any], Any]  # (extent): a symbolic extent as a scalar Tensor
 ufunc: Callable[..., Any]  # what __array_ufunc__ gives
 function: Callable[..., Any]  # what __array_function__ gives
 device_put_sharded: Callable[[Any, Any], Any]  # (pytree, sharding): as hologram.device_put
+exports: Any  # the module of what other libraries read of a Tensor's memory
+arrow: Any  # the module of Arrow's C data interface
 report_data: Callable[..., dict[str, Any]]  # (lowered, profile): as Explanation.data
 write_report: Callable[..., None]  # (path, data): a page of what Explanation.data gives
 write_report_data: Callable[..., None]  # (path, data): the same in JSON
@@ -26,10 +29,13 @@ _MODULES = {
     "tensor_beside": "trace.convert",
     "put": "trace.convert",
     "tensor": "trace.convert",
+    "asarray": "trace.convert",
     "tensor_of_extent": "trace.operators",
     "ufunc": "trace.numpy_protocols",
     "function": "trace.numpy_protocols",
+    "arrow": "trace.interchange.arrow:",
     "device_put_sharded": "distributed.placement:device_put",
+    "exports": "trace.interchange.memory:",
     "report_data": "report.data.program:program_data",
     "write_report": "report:write",
     "write_report_data": "report:write_json",
@@ -39,6 +45,7 @@ _MODULES = {
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(name)
-    module, _, attribute = _MODULES[name].partition(":")
-    found = globals()[name] = getattr(import_module(f"hologram.{module}"), attribute or name)
+    module, colon, attribute = _MODULES[name].partition(":")
+    home = import_module(f"hologram.{module}")
+    found = globals()[name] = home if colon and not attribute else getattr(home, attribute or name)
     return found

@@ -1,21 +1,26 @@
 """NumPy's own functions on Tensors: the protocols ``__array_ufunc__`` and ``__array_function__``.
 
 What :mod:`hologram.numpy` has under the same name is called, and gives Tensors: ``np.sin(tensor)``, ``array + tensor``, ``np.mean(tensor, axis=0)``.
-What it lacks, functions or arguments, NumPy computes on the values and gives arrays; while tracing there are no values, which is a
-TracedValueError. So are the methods of ufuncs, ``np.add.reduce(tensor)``. Options of ufuncs are refused, and so is whatever writes into a Tensor.
+What it lacks, functions, arguments, options of ufuncs, NumPy computes on the values and gives arrays: with one warning for each function, as the
+setting ``warn_fallback`` has it. While tracing there are no values, which is a TracedValueError. So are the methods of ufuncs,
+``np.add.reduce(tensor)``. NumPy writes into its own arrays, ``array += tensor``; whatever would write into a Tensor is refused.
 """
 
 from __future__ import annotations
 
 import inspect
+import math
+import warnings
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from hologram.errors import ArgumentError
-from hologram.support.user_lines import located
+from hologram.errors import ArgumentError, DTypeError, FallbackWarning, HologramError, ShapeError
+from hologram.settings import settings
+from hologram.support.user_lines import located, user_frame, where
+from hologram.trace.recorder import current, transforming
 from hologram.trace.tensor import Tensor, namespace
 
 _WRITERS = ("copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask")  # into their first argument
@@ -23,7 +28,7 @@ _ATTRIBUTES: dict[str, Callable[..., Any]] = {  # what is known without values
     "iscomplexobj": lambda x: np.issubdtype(x.dtype, np.complexfloating),
     "isrealobj": lambda x: not np.issubdtype(x.dtype, np.complexfloating),
     "shape": lambda a: a.shape,
-    "size": lambda a, axis=None: a.size if axis is None else a.shape[axis],
+    "size": lambda a, axis=None: a.size if axis is None else math.prod(a.shape[i] for i in (axis if type(axis) is tuple else (axis,))),
 }
 # Of NumPy's functions in C that hologram.numpy has too: they tell no signature before NumPy 2.4.
 _SIGNATURES: dict[str, Callable[..., None]] = {
@@ -45,21 +50,60 @@ _SIGNATURES: dict[str, Callable[..., None]] = {
 _RENAMED = {"a_min": "min", "a_max": "max", "newshape": "shape"}  # parameters with two names in NumPy
 
 
+_FOR_C = ("atleast_1d", "atleast_2d", "atleast_3d")  # what callers of C code make sure of arrays by
+_UFUNC_DEFAULTS = {"where": True, "casting": "same_kind", "order": "K", "dtype": None, "subok": True}
+
+
 def ufunc(of: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """``Tensor.__array_ufunc__``. Raises ArgumentError for what writes, and for options that hologram.numpy's ufunc does not take."""
-    if any(hasattr(type(x), "__array_ufunc__") and not isinstance(x, (Tensor, np.ndarray, np.generic)) for x in inputs):
+    """``Tensor.__array_ufunc__``. Raises ArgumentError for what would write into a Tensor, TracedValueError where NumPy would need traced values."""
+    others = (*inputs, *options.get("out", ()))
+    if any(hasattr(type(x), "__array_ufunc__") and not isinstance(x, (Tensor, np.ndarray, np.generic)) for x in others):
         return NotImplemented
-    name = of.__name__
-    own = getattr(namespace(), name, None)
+    own = getattr(namespace(), of.__name__, None)
     if method != "__call__":
         return _method(of, own, method, inputs, options)
-    if options:
-        given = ", ".join(f"{option}=" for option in options)
-        advice = "write x = x + y for x += y where x is an array" if "out" in options else f"use hologram.numpy.{name}, where and astype"
-        raise located(ArgumentError(f"numpy.{name} with {given} does not take Tensors: {advice}, or NumPy on np.asarray(tensor)"))
-    if own is None:
-        return of(*_values(inputs, f"numpy.{name}, which hologram.numpy lacks,"))
+    what = f"numpy.{of.__name__}"
+    options = {k: v for k, v in options.items() if v is not _UFUNC_DEFAULTS.get(k, v) or k not in _UFUNC_DEFAULTS}
+    if "out" in options:
+        return _into_arrays(of, what, inputs, options)
+    if options or own is None:
+        given = " and ".join(f"{option}=" for option in options)
+        reason = (
+            f"{what} with {given}, which hologram.numpy.{of.__name__} does not take," if own is not None else f"{what}, which hologram.numpy lacks,"
+        )
+        return _fallback(of, what, reason, inputs, options)
     return own(*[np.asarray(x) if isinstance(x, (list, tuple)) else x for x in inputs])
+
+
+def _into_arrays(of: Callable[..., Any], what: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    """NumPy's result in the arrays that ``out`` names. Raises ArgumentError for a Tensor among them."""
+    advice = "write x = x + y for x += y where x is an array"
+    out = options["out"]
+    if any(type(x) is Tensor for x in (out if type(out) is tuple else (out,))):
+        raise located(ArgumentError(f"{what} with out= writes into a Tensor, which does not change: leave out= away, or {advice}"))
+    reading = f"{what} with out=, which writes into an array ({advice}),"
+    return of(*_values(inputs, reading), **_values(options, reading))
+
+
+def _fallback(of: Callable[..., Any], name: str, reason: str, args: Any, options: dict[str, Any]) -> Any:
+    """NumPy's result on the values; the first time for this function, with a warning where it is an array or a number."""
+    result = of(*_values(args, reason), **_values(options, reason))
+    if settings.warn_fallback and name not in _told and not isinstance(result, (str, type(None))):  # which tells, or writes files
+        _told.add(name)
+        advice = "keep to hologram.numpy to stay in compiled programs, or set hg.settings.warn_fallback = False"
+        warnings.warn(f"{reason} ran in NumPy on the values and gives NumPy's arrays: {advice}{where()}", FallbackWarning, stacklevel=_depth())
+    return result
+
+
+_told: set[str] = set()  # functions that the user was warned of
+
+
+def _depth() -> int:
+    """The stack level of the user's line for a warning of the caller's."""
+    level, frame, user = 1, inspect.currentframe(), user_frame()
+    while frame is not None and frame is not user:
+        level, frame = level + 1, frame.f_back
+    return max(level - 1, 1)
 
 
 def _method(of: np.ufunc, own: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -68,12 +112,14 @@ def _method(of: np.ufunc, own: Any, method: str, inputs: tuple[Any, ...], option
     if method == "at" and type(inputs[0]) is Tensor:
         instead = f"x = hologram.numpy.{of.__name__}.at(x, i, …)"
         raise located(ArgumentError(f"{what} writes into its argument, and Tensors do not change: write {instead}"))
-    if refused := [option for option in options if method == "outer" or option == "out"]:
-        raise located(ArgumentError(f"{what} with {refused[0]}= does not take Tensors: use hologram.numpy, or NumPy on np.asarray(tensor)"))
-    found = None if method == "at" else getattr(own, method, None)
-    if found is None:
-        reading = f"{what}, whose first argument is an array," if method == "at" else f"{what}, which hologram.numpy lacks,"
-        return getattr(of, method)(*_values(inputs, reading), **_values(options, reading))
+    if method == "at":
+        reading = f"{what}, whose first argument is an array,"
+        return of.at(*_values(inputs, reading), **_values(options, reading))
+    if "out" in options:
+        return _into_arrays(getattr(of, method), what, inputs, options)
+    found = getattr(own, method, None)
+    if found is None or (method == "outer" and options):
+        return _fallback(getattr(of, method), what, f"{what}, which hologram.numpy lacks,", inputs, options)
     return found(*inputs, **options)
 
 
@@ -85,16 +131,39 @@ def function(of: Callable[..., Any], types: Any, args: tuple[Any, ...], options:
     if name in _ATTRIBUTES:
         return _ATTRIBUTES[name](*args, **options)
     own = _counterpart(of)
-    if name in _WRITERS and (type(args[0] if args else next(iter(options.values()))) is Tensor):
-        instead = "x = x.at[i].set(v)" if own is None else f"x = hologram.numpy.{name}(x, …)"
-        raise located(ArgumentError(f"numpy.{name} writes into its argument, and Tensors do not change: write {instead}"))
-    lacking = f"numpy.{name}, which hologram.numpy lacks,"
-    if own is not None and name not in _WRITERS:
+    full = ".".join([*of.__module__.split("."), name])
+    if name in _WRITERS:
+        if type(args[0] if args else next(iter(options.values()))) is Tensor:
+            instead = "x = x.at[i].set(v)" if own is None else f"x = hologram.numpy.{name}(x, …)"
+            raise located(ArgumentError(f"{full} writes into its argument, and Tensors do not change: write {instead}"))
+        return of(*_values(args, full), **_values(options, full))
+    if name in _FOR_C and current() is None and not transforming():
+        return of(*_values(args, full), **options)
+    lacking = f"{full}, which hologram.numpy lacks,"
+    if own is not None:
         translated = _translated(of, own, args, options)
+        lacking = f"{full} with arguments that hologram.{full} does not take"
         if translated is not None:
-            return own(*translated[0], **translated[1])
-        lacking = f"numpy.{name} with arguments that hologram.numpy.{name} does not take"
-    return of(*_values(args, lacking), **_values(options, lacking))
+            try:
+                return own(*translated[0], **translated[1])
+            except (ArgumentError, DTypeError, ShapeError) as e:
+                return _refused(e, of, full, lacking, types, args, options)
+    if options.get("out") is not None:
+        return _into_arrays(of, full, args, options)
+    return _fallback(of, full, lacking, args, options)
+
+
+def _refused(e: HologramError, of: Callable[..., Any], full: str, lacking: str, types: Any, args: Any, options: dict[str, Any]) -> Any:
+    """NumPy's result where hologram.numpy refuses an argument that NumPy takes, such as None among arrays. Raises that error where there are no
+    values, where a mask would be lost, and where NumPy refuses too."""
+    if current() is not None or transforming() or any(issubclass(t, np.ma.MaskedArray) for t in types):
+        raise e
+    try:
+        return _fallback(of, full, lacking, args, options)
+    except FallbackWarning:  # which the user made an error
+        raise
+    except Exception:
+        raise e from None
 
 
 def _counterpart(of: Callable[..., Any]) -> Callable[..., Any] | None:

@@ -188,9 +188,13 @@ def operand(x: Any, what: str) -> tuple[Node | Any, DType, bool]:
         return extent_node(plain(x), dtypes.int64), dtypes.int64, True
     if isinstance(x, SEQUENCES):
         return operand(_of_numbers(x, None), what)
-    raise located(
-        ArgumentError(f"{what} takes Tensors, NumPy arrays and Python scalars, not {kind.__name__}; hg.asarray or hg.from_dlpack make a Tensor of it")
-    )
+    if is_array_like(x):
+        return operand(hooks.asarray(x), what)
+    raise located(_no_operand(x, what))
+
+
+def _no_operand(x: Any, what: str) -> ArgumentError:
+    return ArgumentError(f"{what} takes Tensors, arrays and Python scalars, not {type(x).__name__}")
 
 
 def tensor_of_extent(n: Extent) -> Tensor:
@@ -375,6 +379,8 @@ def _is_unknown_to(other: Any, x: Tensor, op: Op) -> bool:
     """Whether ``other``, another library's array, leaves a comparison with ``x`` to us: Python would then answer by what objects they are."""
     if not is_array_like(other):
         return False
+    if isinstance(other, (memoryview, bytearray)):
+        return True  # who would compare buffers as wholes
     method: Any = getattr(type(other), "__eq__" if op is ew.eq else "__ne__")  # noqa: B009 - mypy knows what object's takes
     return method(other, x) is NotImplemented
 
@@ -393,7 +399,9 @@ def binary_operator(op: Op, swapped: bool = False, general: Callable[[Any, Any],
     is_equality = op is ew.eq or op is ew.ne
 
     def slow(x1: Any, x2: Any) -> Any:
-        if infix and not is_operand(x2) and not (is_equality and _is_unknown_to(x2, x1, op)):
+        if infix and not is_operand(x2):
+            if is_equality and _is_unknown_to(x2, x1, op):
+                raise located(ArgumentError(f"{_no_operand(x2, op.name)}: hg.asarray makes a Tensor of it"))
             return NotImplemented
         result = general(x2, x1) if swapped else general(x1, x2)
         node: Any = result._node

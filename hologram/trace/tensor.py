@@ -19,6 +19,7 @@ import numpy as np
 
 from hologram import dlpack
 from hologram.backends.device.storage import DeviceStorage
+from hologram.backends.native.buffer_protocol import has_buffers
 from hologram.backends.residence import on_host
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DonatedBufferError, DTypeError, NoAxisError, ShapeError, TracedValueError
@@ -31,6 +32,7 @@ from hologram.support.html import html_method
 from hologram.support.user_lines import located
 from hologram.trace import arithmetic, hooks, operators
 from hologram.trace.host_movement import is_lendable
+from hologram.trace.interchange import numba_types
 from hologram.trace.operators import binary_operator, unary_operator
 from hologram.trace.recorder import Pending, Trace, current, storage_module, transforming
 from hologram.trace.residence import device_of
@@ -54,6 +56,7 @@ def _from_namespace(name: str) -> Callable[..., Any]:
     return method
 
 
+@has_buffers
 class Tensor:
     """An array: shape, element type and device, and values that are computed when something reads them.
 
@@ -69,11 +72,12 @@ class Tensor:
     ((2, 2), dtype('float32'), 10.0)
     """
 
-    __slots__ = ("_node", "_storage", "_weak", "_alias", "__weakref__")
+    __slots__ = ("_node", "_storage", "_weak", "_alias", "_lent", "__weakref__")
     _node: Node | None
     _storage: Any
     _weak: bool
     _alias: Any  # how it shares elements with others (hologram.numpy.indexing.views); unset, so that it costs nothing, where it does not
+    _lent: dict[Any, Any]  # arrays whose address was told (hologram.trace.interchange.memory); unset where there are none
 
     __array_priority__ = 1000
     __hash__ = None  # type: ignore[assignment]  # == compares elementwise
@@ -184,12 +188,61 @@ class Tensor:
         return self._view("numpy()")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        hooks.exports.raise_interrupt(self)
         view = self._view("np.asarray()")
         if dtype is not None and np.dtype(dtype) != view.dtype:
             if copy is False:
                 raise ValueError(f"a {view.dtype} Tensor as {np.dtype(dtype)} needs a copy")
             return view.astype(dtype)
         return view.copy() if copy else view
+
+    def __buffer__(self, flags: int) -> memoryview:
+        """The buffer protocol: read-only memory, in the layout that the consumer asks for. Raises BufferError for one that would write."""
+        return hooks.exports.buffer(self, flags)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """Version 3 of the interface, read-only, in C order. The memory lives as long as the Tensor, even if elements are assigned to meanwhile."""
+        return hooks.exports.interface(self)
+
+    def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
+        """Capsules of Arrow's C data interface: an array of numbers, or of lists of fixed size where there are more axes.
+
+        Bools are copied, everything else is shared. Raises DTypeError for types that Arrow lacks, ShapeError for a Tensor of shape [].
+        """
+        return hooks.arrow.capsules(self, requested_schema)
+
+    def tobytes(self, order: str = "C") -> bytes:
+        """A copy of the bytes of the values, in C order, or in Fortran's for ``"F"``."""
+        return self._view("tobytes()").tobytes("F" if order == "F" else "C")
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one element to the next along each axis: those of C order, in which a Tensor lies for who takes its address."""
+        return hooks.exports.strides(self)
+
+    @property
+    def flags(self) -> Any:
+        """NumPy's flags of the values as a read-only array in C order. Raises TracedValueError while tracing."""
+        return hooks.exports.addressed(self, "flags").flags
+
+    @property
+    def flat(self) -> np.flatiter:
+        """NumPy's iterator over the elements in C order; it cannot be assigned to. Raises TracedValueError while tracing."""
+        return self._view("flat").flat
+
+    @property
+    def ctypes(self) -> Any:
+        """NumPy's object for ctypes, with the address ``data``. The memory is not to be written to; it lives as long as the Tensor."""
+        return hooks.exports.addressed(self, "ctypes").ctypes
+
+    def view(self, dtype: Any = None) -> Tensor:
+        """The same bits as elements of type ``dtype``, in a Tensor of its own; without ``dtype`` another Tensor of the same elements.
+
+        Raises DTypeError for an unknown type, and while tracing for bool and complex ones, ShapeError where the last axis has no whole number of its
+        elements.
+        """
+        return namespace().reshape(self, self.shape) if dtype is None else hooks.exports.viewed(self, dtype)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         """``np.sin(tensor)``, ``array + tensor``: hologram.numpy's function of the same name; see :mod:`hologram.trace.numpy_protocols`."""
@@ -457,19 +510,11 @@ class Tensor:
         """The elements, or slices along ``axis``, where ``condition`` holds."""
         return namespace().compress(condition, self, axis)
 
-    def view(self, dtype: Any = None) -> Tensor:
-        """The bytes as another type: the last axis gets longer or shorter, where widths differ. Raises ShapeError where it has no such length."""
-        return namespace().copy(self) if dtype is None else namespace(".bits").viewed_as(self, dtype)
-
     def block_until_ready(self) -> Tensor:
         """This Tensor, with its values computed; while tracing as it is."""
         if current() is None and not transforming():
             self._realised("block_until_ready()")
         return self
-
-    def tobytes(self, order: str = "C") -> bytes:
-        """The bytes of the elements, in C order or in that of Fortran. Raises TracedValueError while tracing."""
-        return self._view("tobytes()").tobytes(order)  # type: ignore[arg-type]
 
     def conj(self) -> Tensor:
         """The complex conjugate; a real Tensor itself, as NumPy's method has it."""
@@ -514,3 +559,4 @@ class Tensor:
 
 
 operators.tensor_class = Tensor
+numba_types.when_needed()

@@ -27,10 +27,14 @@ PAGES = [
     "benchmarks.md",
     "sdk.md",
     "buffers.md",
+    "buffers_and_arrow.md",
+    "distributed.md",
     "notebooks.md",
+    "profiling.md",
     "report.md",
+    "with_scipy.md",
 ]
-PAGES += ["distributed.md", "profiling.md", *[f"how_to/{p.name}" for p in sorted((DOCS / "how_to").glob("*.md"))]]
+PAGES += [f"how_to/{p.name}" for p in sorted((DOCS / "how_to").glob("*.md"))]
 
 
 def run(path: Path, compares: bool = True) -> dict[str, Any]:

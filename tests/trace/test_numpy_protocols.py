@@ -10,7 +10,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.errors import ArgumentError, TracedValueError
+from hologram.errors import ArgumentError, FallbackWarning, ShapeError, TracedValueError
 from hologram.trace import numpy_protocols, tree
 
 X = np.linspace(0.1, 0.9, 12, dtype=np.float32).reshape(3, 4)
@@ -113,7 +113,6 @@ CALLS: dict[str, Any] = {
     "pad": lambda x: np.pad(x, 1, constant_values=2.0),
     "zeros_like": lambda x: np.zeros_like(x),
     "broadcast_to": lambda x: np.broadcast_to(x, (2, 3, 4)),
-    "atleast_3d": lambda x: np.atleast_3d(x),
     "quantile": lambda x: np.quantile(x, 0.25, axis=0),
     "interp": lambda x: np.interp(x[0], np.arange(3.0), np.arange(3.0)),
     "isclose": lambda x: np.isclose(x, x + 1),
@@ -131,7 +130,7 @@ def test_functions(name: str) -> None:
 
 def test_what_is_known_without_values() -> None:
     def known(x: Any) -> Any:
-        assert np.shape(x) == (3, 4) and np.ndim(x) == 2 and np.size(x) == 12 and np.size(x, 1) == 4
+        assert np.shape(x) == (3, 4) and np.ndim(x) == 2 and np.size(x) == 12 and np.size(x, 1) == 4 and np.size(x, (0, -1)) == 12
         assert np.isrealobj(x) and not np.iscomplexobj(x) and np.result_type(x, np.float64) == np.float64
         return x
 
@@ -147,6 +146,9 @@ LACKING: dict[str, Any] = {
     "an argument by place": (lambda x: np.std(x, 0, None, np.zeros(4, np.float32)), "numpy.std with arguments that hologram.numpy.std does not take"),
     "an order": (lambda x: np.reshape(x, (4, 3), order="F"), "numpy.reshape with arguments"),
     "a module": (lambda x: np.lib.stride_tricks.sliding_window_view(x, 2, 0), "sliding_window_view, which hologram.numpy lacks"),
+    "an order of a ufunc": (lambda x: np.sqrt(x, order="C"), "numpy.sqrt with order=, which hologram.numpy.sqrt does not take, needs the value"),
+    "a type of a ufunc": (lambda x: np.add(x, 1, dtype=np.float64, casting="safe"), "numpy.add with dtype= and casting=, which"),
+    "an option of outer": (lambda x: np.subtract.outer(x, x, dtype=np.float64), "numpy.subtract.outer, which hologram.numpy lacks, needs"),
 }
 
 
@@ -154,20 +156,64 @@ LACKING: dict[str, Any] = {
 def test_what_hologram_lacks_is_numpys(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(hnp, "tril")
     monkeypatch.delattr(hnp, "cos")
+    monkeypatch.setattr(numpy_protocols, "_told", set())
     f, message = LACKING[name]
-    got = f(T)
-    assert isinstance(got, (np.ndarray, np.generic))
-    np.testing.assert_array_equal(got, f(X))
     with pytest.raises(TracedValueError, match=message + ".*test_numpy_protocols.py"):
         hg.jit(f)(X)
+    named = message.partition(" needs")[0].partition(",")[0]
+    with pytest.warns(FallbackWarning, match=f"{named}.* ran in NumPy on the values and gives NumPy's arrays.*test_numpy_protocols.py") as told:
+        got = f(T)
+    assert len(told) == 1 and told[0].filename == __file__
+    assert isinstance(got, (np.ndarray, np.generic))
+    np.testing.assert_array_equal(got, f(X))
+    f(T)  # told once
+
+
+def test_warnings_of_numpys_functions_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numpy_protocols, "_told", set())
+    with hg.settings.override(warn_fallback=False):
+        np.testing.assert_array_equal(np.ptp(np.sort(T, kind="stable"), 1, keepdims=True), np.ptp(X, 1, keepdims=True))
+        assert type(np.lib.stride_tricks.sliding_window_view(T, 2, 0)) is np.ndarray
+    assert hg.settings.from_environment({"HOLOGRAM_WARN_FALLBACK": "0"}).warn_fallback is False
+
+
+def test_arguments_that_numpy_takes_and_hologram_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Errors are those of hologram.numpy where NumPy refuses too."""
+    monkeypatch.setattr(numpy_protocols, "_told", set())
+    for name, call, want in (
+        ("broadcast_arrays", lambda x: np.broadcast_arrays(x, None), np.broadcast_arrays(X, None)),
+        ("tril", lambda x: np.tril(x[0]), np.tril(X[0])),
+        ("geomspace", lambda x: np.geomspace(x, 2 * x), np.geomspace(X, 2 * X)),
+    ):
+        with pytest.warns(FallbackWarning, match=f"numpy.{name} with arguments that hologram.numpy.{name} does not take ran in NumPy"):
+            got = call(T)
+        for g, w in zip(got, want, strict=True):
+            np.testing.assert_array_equal(g, w)
+        with pytest.raises((ArgumentError, ShapeError)):
+            hg.jit(call)(X)
+    with pytest.raises(ShapeError, match=r"concatenate: .*test_numpy_protocols.py"):
+        np.concatenate([T, T[0]])
+    with pytest.raises(ArgumentError, match="masked arrays are not supported"):
+        np.concatenate([T, np.ma.masked_less(X, 0.5)])
+
+
+@pytest.mark.parametrize("f", [np.atleast_1d, np.atleast_2d, np.atleast_3d], ids=lambda f: f.__name__)
+def test_what_makes_sure_of_arrays_gives_arrays(f: Any) -> None:
+    """SciPy hands its result to C code. Where there are no values, or derivatives are wanted, it is a Tensor."""
+    for x in (hg.tensor(2.0), T[0], T, T * 1):
+        got = f(x)
+        assert type(got) is np.ndarray and not got.flags.writeable
+        np.testing.assert_array_equal(got, f(np.asarray(x)))
+    assert [type(g) for g in f(T, X)] == [np.ndarray] * 2
+    assert type(hg.jit(f)(X)) is hg.Tensor
+    assert float(hg.grad(lambda x: f(x).sum())(2.0)) == 1.0
+    np.testing.assert_allclose(hg.vmap(lambda x: f(x).sum())(T), X.sum(1), rtol=1e-6)
 
 
 REFUSED: dict[str, Any] = {
-    "out": (lambda: np.add(X, T, out=np.zeros_like(X)), r"numpy.add with out= does not take Tensors: write x = x \+ y for x \+= y"),
-    "where": (lambda: np.sqrt(T, where=X > 0), "numpy.sqrt with where= does not take Tensors: use hologram.numpy.sqrt"),
-    "dtype": (lambda: np.sqrt(T, dtype=np.float64), "numpy.sqrt with dtype="),
-    "reduce": (lambda: np.add.reduce(T, out=np.zeros(4)), "numpy.add.reduce with out= does not take Tensors"),
-    "outer": (lambda: np.subtract.outer(T, T, dtype=np.float64), "numpy.subtract.outer with dtype= does not take Tensors"),
+    "out": (lambda: np.add(X, T, out=T), r"numpy.add with out= writes into a Tensor.*write x = x \+ y for x \+= y"),
+    "one out": (lambda: np.divmod(X, X, out=(np.zeros_like(X), T)), "numpy.divmod with out= writes into a Tensor"),
+    "reduce": (lambda: np.add.reduce(X, out=T), "numpy.add.reduce with out= writes into a Tensor"),
     "at": (lambda: np.add.at(T, [0], 1), r"numpy.add.at writes into its argument.*write x = hologram.numpy.add.at\(x, i, …\)"),
     "put": (lambda: np.put(T, [0], 1), "numpy.put writes into its argument"),
     "copyto": (lambda: np.copyto(T, X), r"numpy.copyto writes into its argument, and Tensors do not change: write x = x.at\[i\].set\(v\)"),
@@ -182,13 +228,29 @@ def test_refusals(name: str) -> None:
         call()
 
 
-def test_arrays_are_not_written_to_unnoticed() -> None:
+def test_numpy_writes_into_its_own_arrays() -> None:
     x = X.copy()
-    with pytest.raises(ArgumentError, match="out="):
-        x += T
-    np.testing.assert_array_equal(x, X)
-    np.copyto(x, 2 * T)  # NumPy's own array, and values that exist
-    np.testing.assert_array_equal(x, 2 * X)
+    x += T
+    np.copyto(x[0], 2 * T[0])
+    x[1] *= T[1] > 2
+    want = 2 * X
+    want[1] = 0
+    np.testing.assert_array_equal(x, want)
+    total = np.zeros(4, np.float32)
+    assert np.add.reduce(T, out=total) is total and np.sum(T, axis=0, out=np.zeros(4, np.float32)).shape == (4,)
+    np.testing.assert_array_equal(total, X.sum(0))
+    with pytest.raises(np._core._exceptions._UFuncOutputCastingError):  # NumPy's own rules hold
+        np.arange(12).reshape(3, 4).__iadd__(T)
+
+
+def test_a_trace_has_no_values_to_write_into_arrays() -> None:
+    def add(x: Any) -> Any:
+        total = X.copy()
+        total += x
+        return total
+
+    with pytest.raises(TracedValueError, match=r"numpy.add with out=, which writes into an array \(write x = x \+ y.*test_numpy_protocols.py"):
+        hg.jit(add)(X)
 
 
 def test_transforms_of_numpy_functions() -> None:

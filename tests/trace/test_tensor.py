@@ -102,8 +102,11 @@ def test_comparison_with_what_is_no_operand_is_never_silently_one_of_objects(op:
     x = hg.tensor([1.0, 2.0])
     for other in (Other(), memoryview(b"ab"), array.array("d", [1.0, 2.0])):
         for a, b in ((x, other), (other, x)):
+            if type(a) is memoryview and op in (operator.eq, operator.ne):
+                continue  # which compares buffers, and so answers by the values
             with pytest.raises(TypeError):
                 op(a, b)
+    assert memoryview(np.float32([1.0, 2.0])) == x and not memoryview(np.float32([1.0, 3.0])) == x  # noqa: SIM201
     assert op(x, Knowing()) == op(Knowing(), x) == "mine"
     assert not x == None and x != "a"  # noqa: E711, SIM201
 

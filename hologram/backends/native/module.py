@@ -15,6 +15,7 @@ from hologram.backends import object_cache as disk
 from hologram.backends.llvm.toolchain import target
 from hologram.backends.native import guarded_memory, progress_bars, tracing
 from hologram.backends.native.code import address as address_code
+from hologram.backends.native.code import arrow as arrow_code
 from hologram.backends.native.code import call as call_code
 from hologram.backends.native.code import capi, object_layout
 from hologram.backends.native.code import checked as checked_code
@@ -46,6 +47,7 @@ _SOURCES = (
     fingerprint_code,
     dispatch_code,
     address_code,
+    arrow_code,
     sort_code,
     lapack_code,
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -43,7 +42,7 @@ class _Member(ctypes.Structure):
 
 
 _GETBUFFER, _RELEASEBUFFER, _DEALLOC, _DOC, _MEMBERS = 1, 2, 52, 56, 72  # slot numbers of CPython's stable ABI
-_DISALLOW_INSTANTIATION, _BASETYPE, _HAVE_VERSION_TAG = 1 << 7, 1 << 10, 1 << 18
+_DISALLOW_INSTANTIATION, _HAVE_VERSION_TAG = 1 << 7, 1 << 18
 _T_OBJECT, _T_LONGLONG, _T_ULONGLONG, _READONLY = 6, 17, 18, 1
 _DOCUMENTATION = b"Memory of one array: aval, data (its address), nbytes, and the number of buffer exports. Exports read-only bytes."
 
@@ -71,12 +70,6 @@ def _type(name: bytes, size: int, flags: int, values: dict[int, int | None]) -> 
     return immortal(make(ctypes.addressof(spec)))
 
 
-def exporter(view: Callable[[Any], np.ndarray]) -> Any:
-    """A class whose subclasses have the buffer protocol, which Python 3.11 cannot write: their instances export what ``view`` of them does."""
-    _module.process.buffer_view = id(immortal(view))
-    return _type(b"hologram.Exporter", 0, _BASETYPE | _HAVE_VERSION_TAG, {_GETBUFFER: _module.address("hg_buffer_getbuffer")})
-
-
 Storage: Any = _make_type()
 Storage.__repr__ = lambda self: f"<Storage {self.aval} at {self.data:#x}>"
 _module = module()
@@ -101,6 +94,7 @@ _heap.n_numbers = 8 * len(_forms) // size_of(records.NumberForm)
 
 _new = _module.builtin("hg_storage_new", "new", METH_O)
 seal = _module.builtin("hg_storage_seal", "seal", METH_O)
+give = _module.builtin("hg_storage_give", "give", METH_O)
 _borrow = _module.builtin("hg_storage_borrow", "borrow", METH_FASTCALL)
 _over = _module.builtin("hg_storage_over", "over", METH_FASTCALL)
 _of_number = _module.builtin("hg_storage_of_number", "of_number", METH_FASTCALL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import sys
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,11 @@ ALIGNMENT = 64
 class Storage:
     """Memory of one array: aval, data (its address), nbytes."""
 
-    __slots__ = ("aval", "owner", "data", "nbytes", "exports", "_array")
+    __slots__ = ("aval", "owner", "data", "nbytes", "_array")
 
     def __init__(self, aval: Aval, array: np.ndarray, owner: object) -> None:
         self.aval, self.owner, self._array = aval, owner, array
-        self.data, self.nbytes, self.exports = array.__array_interface__["data"][0], aval.nbytes, 0
+        self.data, self.nbytes = array.__array_interface__["data"][0], aval.nbytes
         if owner is None:
             _count(aval.nbytes)
 
@@ -30,10 +31,21 @@ class Storage:
         if self.owner is None:
             _count(-self.nbytes)
 
+    @property
+    def exports(self) -> int:
+        """How many arrays view the memory, beside the Storage's own."""
+        return 0 if self.owner is not None else _views(self._array) - _OWN
+
     def __repr__(self) -> str:
         return f"<Storage {self.aval} at {self.data:#x}>"
 
 
+def _views(array: np.ndarray) -> int:
+    """The references to the array that owns the memory, to which each view refers."""
+    return sys.getrefcount(array.base)
+
+
+_OWN = _views(np.empty(2)[:1])
 _bytes = {"live": 0, "peak": 0, "cached": 0}
 
 
@@ -59,6 +71,10 @@ def seal(storage: Storage) -> Storage:
     memory: Any = storage._array.base
     storage._array.flags.writeable = memory.flags.writeable = False
     return storage
+
+
+def give(tensor: Any) -> None:
+    """No Tensor gives its Storage away: how many hold that is not known here."""
 
 
 def of_number(aval: Aval, value: Any) -> None:

@@ -32,6 +32,7 @@ reset_peak = _made.reset_peak
 raise_peak = _made.raise_peak
 SMALL_BYTES = 1 << 14  # bytes of an array that is copied sooner than anything is noted, or counted, to spare it
 pick = _made.pick  # an element of an array as a Storage, or whether a key needs no program
+give = _made.give  # (Tensor): its Storage, writable from then on, where nothing else holds that and its memory is its own; else None
 host_view = _made.view  # as view, of a Storage
 small_copy = _made.small_copy  # (aval, array): as copied, of a small array of native byte order
 number = _made.number  # the one element of a Storage as a Python number, None for what is none

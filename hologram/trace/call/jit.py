@@ -28,10 +28,10 @@ from hologram.trace.call import automatic, cache_misses
 from hologram.trace.call.abstract_eval import taken_apart
 from hologram.trace.call.signature import AUTOMATIC, Call, Dynamic, Signature, name_of
 from hologram.trace.call.specialisation import NATIVE_LIMIT, SPECIALISATION_LIMIT, VARIANT_LIMIT, Specialisation, home_of, realised_leaves
-from hologram.trace.call.stages import Lowered
+from hologram.trace.call.stages import OUTPUTS, Lowered
 from hologram.trace.call.trace_call import Traced, holds, trace_call
 from hologram.trace.checks import as_function, choice
-from hologram.trace.convert import asarray, put
+from hologram.trace.convert import asarray, given_array, put
 from hologram.trace.recorder import current, transforming
 from hologram.trace.tensor import Tensor
 
@@ -51,7 +51,9 @@ class Jitted:
         "_donated",
         "_families",
         "_last_miss",
+        "_output",
         "_precision",
+        "_run",
         "_signature",
         "_specialisations",
     )
@@ -66,8 +68,9 @@ class Jitted:
         dynamic: Dynamic,
         device: str | None,
         donate_argnames: str | Iterable[str] = (),
+        output: str = "tensor",
     ) -> None:
-        self._device = device
+        self._device, self._output = device, output
         self.__wrapped__ = function
         self.__name__ = name_of(function)
         self.__qualname__ = getattr(function, "__qualname__", self.__name__)
@@ -80,8 +83,20 @@ class Jitted:
         self._families = Recent(SPECIALISATION_LIMIT)
         self._last_miss: str | None = None
         self._dispatch: Any = None
-        self.__call__ = self._python_call
+        self._serve(self._python_call)
         _jitted.add(self)
+
+    def _serve(self, run: Callable[..., Any]) -> None:
+        """Lets ``run`` serve the calls from now on."""
+        self._run = run
+        self.__call__ = run if self._output == "tensor" else self._numpy_call
+
+    def _numpy_call(self, *args: Any, **options: Any) -> Any:
+        """A call with ``output="numpy"``: arrays; Tensors where it is part of another program, or is differentiated or batched."""
+        made = self._run(*args, **options)
+        if current() is not None or transforming():
+            return made
+        return given_array(made) if type(made) is Tensor else tree.map(given_array, made)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -102,7 +117,7 @@ class Jitted:
         signature = self._signature
         positions, names = ({d for d in self._donated if type(d) is kind} for kind in (int, str))
         donated = signature.static_positions, signature.static_names, positions
-        options = *donated, self._precision, signature.dynamic, self._device, names
+        options = *donated, self._precision, signature.dynamic, self._device, names, self._output
         return by_name(self, self.__wrapped__) or (Jitted, (self.__wrapped__, *options))
 
     def _python_call(self, *args: Any, **options: Any) -> Any:
@@ -218,7 +233,7 @@ class Jitted:
 
         if self._dispatch is None:
             self._dispatch = native_dispatch.Dispatch(self._python_call, self.__name__, NATIVE_LIMIT)
-            self.__call__ = self._dispatch.call
+            self._serve(self._dispatch.call)
         native_dispatch.add(self._dispatch, call, made, args, options)
 
     def _donated_leaves(self, call: Call) -> list[int]:
@@ -239,7 +254,7 @@ class Jitted:
         array."""
         call = taken_apart(self._signature, args, options)
         traced = self._trace(call)
-        return Lowered(self.__name__, self._signature, call, traced, self._precision, *self._device_for(call))
+        return Lowered(self.__name__, self._signature, call, traced, self._precision, *self._device_for(call), output=self._output)
 
     def clear_cache(self) -> None:
         """Forgets what was compiled."""
@@ -268,6 +283,7 @@ def jit(
     device: Any = None,
     precision: str = "standard",
     dynamic: Dynamic = AUTOMATIC,
+    output: str = "tensor",
 ) -> Any:
     """Compiles a function to native code; without ``f`` a decorator with these options.
 
@@ -281,6 +297,8 @@ def jit(
     - ``precision``: ``exact``, ``standard``, ``fast``, or ``tf32``: as ``standard``, and products of float32 may round their factors to TF32 on GPUs.
     - ``dynamic``: which extents are symbols, so that one program serves every size (see docs/shapes.md): ``"auto"``, those of axes whose size
       has changed twice; True, all; a dict from argument number or name to axes, these; False, none.
+    - ``output``: ``"tensor"``, or ``"numpy"`` for results that are writable ndarrays over the memory that the program wrote, for SciPy and C code.
+      Inside other traced functions, and under transforms such as :func:`hologram.grad`, results are Tensors.
 
     Raises ArgumentError for what is no function, and for an axis or argument that a call does not have; TracedValueError where ``f`` reads the value
     of a traced argument.
@@ -290,15 +308,19 @@ def jit(
     ...     return hnp.sqrt(hnp.sum(x * x))
     >>> norm(np.array([3.0, 4.0], np.float32))
     Tensor(5., dtype=float32)
+    >>> hg.jit(hg.grad(norm), output="numpy")(np.array([3.0, 4.0]))
+    array([0.6, 0.8])
     """
     choice(precision, "jit", "precision", PRECISIONS)
+    choice(output, "jit", "output", OUTPUTS)
     try:
         runs_on = None if device is None else resolve(device)
     except DeviceError as e:
         raise located(e) from None
 
     def decorate(function: Callable[..., Any]) -> Jitted:
-        return Jitted(as_function(function, "jit"), static_argnums, static_argnames, donate_argnums, precision, dynamic, runs_on, donate_argnames)
+        options = static_argnums, static_argnames, donate_argnums, precision, dynamic, runs_on, donate_argnames, output
+        return Jitted(as_function(function, "jit"), *options)
 
     return decorate if f is None else decorate(f)
 

@@ -20,8 +20,8 @@ from hologram.ir.symbolic import substitute, var
 from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.checks import has_items, integer
-from hologram.trace.convert import from_dlpack, of_device
-from hologram.trace.operators import SCALARS, check_unmasked, is_wide
+from hologram.trace.convert import asarray, of_device
+from hologram.trace.operators import SCALARS, check_unmasked, is_array_like, is_wide
 from hologram.trace.tensor import Tensor
 from hologram.trace.tree import Treedef
 
@@ -199,8 +199,8 @@ class Signature:
             return x if isinstance(x, np.generic) else np.asarray(x)
         if hasattr(x, "__cuda_array_interface__"):
             return of_device(x, borrow=True)
-        if hasattr(x, "__dlpack__"):
-            return from_dlpack(x)
+        if is_array_like(x):
+            return asarray(x)
         raise located(
             ArgumentError(
                 f"{self.name}: {self.paths(args, options, statics)[i]} is a {type(x).__name__}, which is no array: name it in static_argnums or "

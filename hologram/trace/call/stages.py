@@ -10,12 +10,15 @@ from hologram.errors import ArgumentError
 from hologram.ir.graph import Graph, text
 from hologram.support.html import html_method
 from hologram.support.user_lines import located
-from hologram.trace import compiling, hooks
+from hologram.trace import compiling, hooks, tree
 from hologram.trace.call import cache_misses
 from hologram.trace.call.signature import Call, Signature, name_of
 from hologram.trace.call.specialisation import Specialisation
 from hologram.trace.call.trace_call import Traced, holds, trace_call
 from hologram.trace.checks import as_function
+from hologram.trace.convert import given_array
+
+OUTPUTS = ("tensor", "numpy")  # what the results of a jitted function are
 
 
 class Lowered:
@@ -24,10 +27,19 @@ class Lowered:
     _repr_html_ = html_method("notebook.programs:lowered_html")
 
     def __init__(
-        self, name: str, signature: Signature, call: Call, traced: Traced, precision: str, device: str | None, homes: tuple[str, ...]
+        self,
+        name: str,
+        signature: Signature,
+        call: Call,
+        traced: Traced,
+        precision: str,
+        device: str | None,
+        homes: tuple[str, ...],
+        output: str = "tensor",
     ) -> None:
         self.name, self.graph, self.precision, self.device, self._homes = name, traced.graph, precision, device, homes
         self._signature, self._call, self._traced = signature, call, traced
+        self._output = output
         self._compiled: Compiled | None = None
 
     @property
@@ -44,7 +56,7 @@ class Lowered:
         """The native program."""
         if self._compiled is None:
             executable: Any = compiling.compile_graph(self.graph, self.precision, self.device, self._homes, name=self.name)
-            self._compiled = Compiled(self.name, self._signature, self._call, self._traced, executable)
+            self._compiled = Compiled(self.name, self._signature, self._call, self._traced, executable, self._output)
         return self._compiled
 
 
@@ -53,8 +65,8 @@ class Compiled:
 
     _repr_html_ = html_method("notebook.programs:compiled_html")
 
-    def __init__(self, name: str, signature: Signature, call: Call, traced: Traced, executable: Any) -> None:
-        self.name, self.executable = name, executable
+    def __init__(self, name: str, signature: Signature, call: Call, traced: Traced, executable: Any, output: str = "tensor") -> None:
+        self.name, self.executable, self._output = name, executable, output
         self._signature, self._key = signature, call.key
         self._run = Specialisation(executable, traced, [], cache_misses.Record(signature, call))
 
@@ -67,7 +79,8 @@ class Compiled:
         if not holds(self._run.assumptions, call):
             sizes = ", ".join(f"{symbol} = {n}" for symbol, n in call.sizes.items())
             raise located(ArgumentError(f"{self.name} was compiled for sizes that its slices and indices fit, not {sizes}: call the jitted function"))
-        return self._run.run(call.leaves)
+        made = self._run.run(call.leaves)
+        return made if self._output == "tensor" else tree.map(given_array, made)
 
     def as_text(self, stage: str = "kernels") -> str:
         """The program at ``stage``: trace, canonical, legalized, folded, groups, kernels, plan; on the CPU llvm and asm, on devices the name of their

@@ -189,3 +189,23 @@ def PyThread_acquire_lock_timed(lock: ptr, microseconds: i64, interruptible: i32
 
 @external
 def PyThread_release_lock(lock: ptr) -> void: ...
+
+
+@external
+def PyGILState_Ensure() -> i32: ...
+
+
+@external
+def PyGILState_Release(state: i32) -> void: ...
+
+
+@external
+def PyCapsule_GetName(capsule: ptr) -> ptr: ...
+
+
+@external
+def PyCapsule_GetPointer(capsule: ptr, name: ptr) -> ptr: ...
+
+
+@external
+def PyCapsule_GetContext(capsule: ptr) -> ptr: ...

@@ -21,6 +21,7 @@ from hologram.backends.native.code.capi import (
     PyObject_Free,
     PyObject_GetBuffer,
     PyObject_Init,
+    PyObject_Vectorcall,
     PyType_GenericAlloc,
 )
 from hologram.backends.native.code.records import SIZE_CLASSES, WRITABLE, NDArray, Object, Storage, heap, process
@@ -246,13 +247,20 @@ def storage_releasebuffer(self: Storage, view: ptr) -> void:
 
 @exported
 def buffer_getbuffer(self: ptr, view: ptr, flags: i32) -> i32:
-    """bf_getbuffer of the SDK's buffers: what an ndarray over the same memory exports, so that elements have a type."""
-    array = PyObject_CallOneArg(process.buffer_view, self)
-    if array is None:
+    """bf_getbuffer of classes that have a method ``__buffer__``: what the memoryview exports that it gives."""
+    made: ptr = None
+    wanted = PyLong_FromLongLong(flags)
+    if wanted is not None:
+        args = Pointers(view)  # the record is still to be filled: it has room for two arguments
+        args[0] = self
+        args[1] = wanted
+        made = PyObject_Vectorcall(process.buffer_view, args, 2, None)
+        Py_DecRef(wanted)
+    if made is None:
         Pointers(offset(view, VIEW_OBJECT))[0] = None
         return -1
-    status = PyObject_GetBuffer(array, view, flags)
-    Py_DecRef(array)
+    status = PyObject_GetBuffer(made, view, flags)
+    Py_DecRef(made)
     return status
 
 
@@ -295,6 +303,19 @@ def storage_seal(module: ptr, self: Storage) -> ptr:
     self.flags = self.flags & ~WRITABLE
     Py_IncRef(self)
     return self
+
+
+@exported
+def storage_give(module: ptr, tensor: ptr) -> ptr:
+    """METH_O (Tensor): its Storage, writable from now on, where nothing else holds that and the memory is its own; else None."""
+    if Object(tensor).type == process.tensor_type:
+        self = Storage(Pointers(offset(tensor, process.tensor_storage))[0])
+        if self is not None and self.type == heap.storage_type and self.refcount == 1 and self.exports == 0 and self.owner is None:
+            self.flags = self.flags | WRITABLE
+            Py_IncRef(self)
+            return self
+    Py_IncRef(process.none)
+    return process.none
 
 
 @native

@@ -356,7 +356,7 @@ class Process(Struct):
     tensor_weak: i64
     buffer_type: ptr
     buffer_storage: i64  # offset of the slot
-    buffer_view: ptr  # Python callable of a buffer: an ndarray over its memory
+    buffer_view: ptr  # Python callable (object, flags): the memoryview that its method __buffer__ gives
     cursor: i64  # in a dict that is walked
     cursor_key: ptr
     cursor_value: ptr

@@ -1,0 +1,1 @@
+"""Tensors in other libraries: their memory by buffers and addresses, Arrow arrays, types of Numba."""
