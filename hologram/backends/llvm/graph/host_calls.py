@@ -1,6 +1,6 @@
 """Host steps in the graph function, and the way from native code to Python routines.
 
-A step that goes to LAPACK is a kernel of the runtime's over the stack of its matrices. Any other calls Python: a text in the object code says
+A step that goes to LAPACK is a kernel of the runtime's over the stack of its matrices, a Fourier transform a few parallel loops. Any other calls Python: a text in the object code says
 which op, with which attributes, shapes and types, so the code depends on no address; extents that are symbols, and the addresses of the arrays, are
 arguments. The op's ``reference`` runs on views of that memory.
 """
@@ -17,9 +17,11 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
-from hologram.backends.llvm.graph import lapack
+from hologram.backends.llvm.graph import fourier, lapack
 from hologram.backends.llvm.graph.writer import GRAIN_NS, SERIAL_NS, Frame, GraphWriter
 from hologram.backends.llvm.text import Reg
+from hologram.backends.native.code.kernels import fft as fft_code
+from hologram.backends.native_lang.language import size_of
 from hologram.graph.lower.host_step import HostStep
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Expr, Int, is_static
@@ -30,11 +32,16 @@ from hologram.ir.symbolic import Expr, Int, is_static
 def write_host(w: GraphWriter, step: HostStep, frame: Frame) -> None:
     """Writes the call of a step's routine."""
     arrays = [w.pointer(x, frame) for x in (*step.node.inputs, *step.results)]
+    transform = fourier.request(step, w.precision, w.target)
+    if transform is not None:
+        work = arrays[0] if step.workspace is None else w.pointer(step.workspace, frame)
+        return _call_transform(w, transform, [*arrays, work])
     native = lapack.native(step)
     if native is None:
         _call_python(w, step, arrays)
     else:
         _call_native(w, native, arrays)
+    return None
 
 
 def _stored(w: GraphWriter, values: list[Reg]) -> str:
@@ -54,13 +61,27 @@ def _call_native(w: GraphWriter, native: lapack.Native, arrays: list[Reg]) -> No
     routines = [Reg("null" if r is None else f"@{r}", "ptr", 1) for r in native.routines]
     integers = [w.integers.integer(n) for n in (*native.integers, *native.bits)]
     args = _stored(w, [Reg("%ctx", "ptr", 1), *routines, *integers, *[arrays[i] for i in native.arrays]])
-    chunks = w.integers.integer(native.chunks)
-    if isinstance(native.chunks, int) and (native.chunks == 1 or native.chunks * native.cost < SERIAL_NS):
-        f.do(f"call void @{native.kernel}(ptr {args}, i64 0, i64 {chunks.text}, ptr {w.scratch.text})")
-        w.return_if(f.emit(f"call i64 @{_CANCELLED}(ptr %ctx)", "i64", 1))
-        return
-    grain = max(1, int(GRAIN_NS / native.cost))
-    w.share(native.kernel, args, chunks, Reg(str(grain), "i64", 1))
+    _share(w, native.kernel, args, native.chunks, native.cost)
+
+
+def _call_transform(w: GraphWriter, request: fourier.Request, arrays: list[Reg]) -> None:
+    """The phases of a plan, one after the other."""
+    plan, size = request.symbol, size_of(fft_code.Phase)
+    w.externals.add(plan)
+    w.declared.add(fourier.KERNEL)
+    for i, phase in enumerate(fourier.phases(request)):
+        at = w.f.emit(f"getelementptr i8, ptr @{plan}, i64 {i * size}", "ptr", 1)
+        _share(w, fourier.KERNEL, _stored(w, [Reg("%ctx", "ptr", 1), at, *arrays]), phase.chunks, phase.cost)
+
+
+def _share(w: GraphWriter, kernel: str, args: str, chunks: Int, cost: float) -> None:
+    """Runs the chunks of a kernel of the runtime's, of ``cost`` nanoseconds each, alone where they are soon done."""
+    count = w.integers.integer(chunks)
+    if isinstance(chunks, int) and (chunks == 1 or chunks * cost < SERIAL_NS):
+        w.f.do(f"call void @{kernel}(ptr {args}, i64 0, i64 {count.text}, ptr {w.scratch.text})")
+        w.return_if(w.f.emit(f"call i64 @{_CANCELLED}(ptr %ctx)", "i64", 1))
+    else:
+        w.share(kernel, args, count, Reg(str(max(1, int(GRAIN_NS / cost))), "i64", 1))
 
 
 _CANCELLED = "hg_poll"  # which tells of a call that was cancelled
