@@ -80,7 +80,8 @@ class CompiledModule:
             "long": is_long(s.cost) or has_bars,
             "brief": not is_long(s.donated_cost) and not has_bars,
             "routines": routines,
-            "parallel": (PARALLEL | TEAM * (s.cost > TEAM_NS and all(r.startswith(PREFIX) for r in routines))) * ("@hg_parallel_for(ptr %ctx" in self.llvm),
+            "parallel": (PARALLEL | TEAM * (s.cost > TEAM_NS and all(r.startswith(PREFIX) for r in routines)))
+            * ("@hg_parallel_for(ptr %ctx" in self.llvm),
         }
 
 

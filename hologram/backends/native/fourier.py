@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from hologram.backends import object_cache as disk
+from hologram.backends.llvm.abi import PHASE_BYTES
 from hologram.backends.llvm.fft.kernels import Code, module_ir
 from hologram.backends.llvm.fft.plan import Phase, Request, plan
 from hologram.backends.llvm.fft.program import Step, Table
@@ -73,7 +74,7 @@ class LoadedPlan:
             *(p.source.array, p.source.outer, p.source.step, p.target.array, p.target.outer, p.target.step),
             *(self._table(p.aux), p.aux_step, p.memory),
         ]
-        assert 8 * len(words) == size_of(fft_code.Phase)
+        assert 8 * len(words) == size_of(fft_code.Phase) == PHASE_BYTES
         return np.array(words, np.int64)
 
 

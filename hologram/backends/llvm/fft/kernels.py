@@ -63,9 +63,12 @@ def _sum(f: FunctionText, *terms: str | int) -> str:
 
 
 def _pass(e: Lanes, code: Code) -> None:
-    """A pass of Stockham's transform: for p < blocks, u < runs, q < lanes, the elements q + xrow (u + runs (p + blocks j)) are transformed, multiplied
-    by the twiddle factors of p, and go to q + yrow (u + runs (r p + k)). ``last``: one block, no factors; ``scaled``: all times the number in the
-    table."""
+    """A pass of Stockham's transform.
+
+    For p < blocks, u < runs, q < lanes, the elements q + xrow (u + runs (p + blocks j)) are transformed, multiplied by the twiddle factors of p, and
+    go to q + yrow (u + runs (r p + k)). ``last``: one block, no factors; ``scaled``: the same, all times the number in the table. All is loaded
+    before anything is stored, so x and y may be the same memory.
+    """
     f, r = e.f, code.radix
     x_run, y_run = _product(f, "%xrow", "%runs"), _product(f, "%yrow", "%runs")
     x_step = x_run if code.what != "pass" else _product(f, x_run, "%blocks")
@@ -96,7 +99,7 @@ def _pass(e: Lanes, code: Code) -> None:
                     place = y0 if k == 0 else _sum(f, y0, _product(f, y_run, k))
                     e.store(code.target, "%y", "%yi", place, twiddled(k, value))
 
-                transform(e, r, source, sink)  # loads all before it stores, so x and y may be the same
+                transform(e, r, source, sink)
 
             covered(f, "%lanes", e.width, lane)
 

@@ -21,6 +21,7 @@ _LINE = 64
 
 Table = tuple[Callable[..., np.ndarray], tuple[Any, ...]]  # what makes it, and of what
 
+
 class Place(NamedTuple):
     """An address: a base, and bytes after it."""
 
@@ -75,7 +76,9 @@ class Program:
         self.memory += 2 * size
         return View("p", Place(MEMORY, at), Place(MEMORY, at + size), row)
 
-    def call(self, what: str, source: View, target: View, lanes: int, *, radix: int = 0, table: Table | None = None, width: int = 0, **counts: int) -> None:
+    def call(
+        self, what: str, source: View, target: View, lanes: int, *, radix: int = 0, table: Table | None = None, width: int = 0, **counts: int
+    ) -> None:
         """Adds a step."""
         code = Code(what, radix, width or vector_width(lanes, self.width), self.kind, source.form, target.form)
         self.steps.append(Step(code, source, target, lanes, counts.get("runs", 1), counts.get("blocks", 1), table))

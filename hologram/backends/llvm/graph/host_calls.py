@@ -1,8 +1,8 @@
 """Host steps in the graph function, and the way from native code to Python routines.
 
-A step that goes to LAPACK is a kernel of the runtime's over the stack of its matrices, a Fourier transform a few parallel loops. Any other calls Python: a text in the object code says
-which op, with which attributes, shapes and types, so the code depends on no address; extents that are symbols, and the addresses of the arrays, are
-arguments. The op's ``reference`` runs on views of that memory.
+A step that goes to LAPACK is a kernel of the runtime's over the stack of its matrices, a Fourier transform a few parallel loops. Any other calls
+Python: a text in the object code says which op, with which attributes, shapes and types, so the code depends on no address; extents that are
+symbols, and the addresses of the arrays, are arguments. The op's ``reference`` runs on views of that memory.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
+from hologram.backends.llvm.abi import PHASE_BYTES
 from hologram.backends.llvm.graph import fourier, lapack
 from hologram.backends.llvm.graph.writer import GRAIN_NS, SERIAL_NS, Frame, GraphWriter
 from hologram.backends.llvm.text import Reg
-from hologram.backends.native.code.kernels import fft as fft_code
-from hologram.backends.native_lang.language import size_of
 from hologram.graph.lower.host_step import HostStep
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Expr, Int, is_static
@@ -55,7 +54,6 @@ def _stored(w: GraphWriter, values: list[Reg]) -> str:
 
 
 def _call_native(w: GraphWriter, native: lapack.Native, arrays: list[Reg]) -> None:
-    f = w.f
     w.externals.update(r for r in native.routines if r is not None)
     w.declared.add(native.kernel)
     routines = [Reg("null" if r is None else f"@{r}", "ptr", 1) for r in native.routines]
@@ -66,11 +64,11 @@ def _call_native(w: GraphWriter, native: lapack.Native, arrays: list[Reg]) -> No
 
 def _call_transform(w: GraphWriter, request: fourier.Request, arrays: list[Reg]) -> None:
     """The phases of a plan, one after the other."""
-    plan, size = request.symbol, size_of(fft_code.Phase)
+    plan = request.symbol
     w.externals.add(plan)
     w.declared.add(fourier.KERNEL)
     for i, phase in enumerate(fourier.phases(request)):
-        at = w.f.emit(f"getelementptr i8, ptr @{plan}, i64 {i * size}", "ptr", 1)
+        at = w.f.emit(f"getelementptr i8, ptr @{plan}, i64 {i * PHASE_BYTES}", "ptr", 1)
         _share(w, fourier.KERNEL, _stored(w, [Reg("%ctx", "ptr", 1), at, *arrays]), phase.chunks, phase.cost)
 
 

@@ -1,8 +1,8 @@
 """How Fourier transforms of a length are done: by which radices, in two halves, or as a convolution.
 
 - A length whose prime factors are all radices is transformed pass by pass.
-- A long one of these is n1 n2: transforms of length n1, twiddle factors, and transforms of length n2 (Bailey's four steps), so that each part stays in
-  a core's cache and threads share the parts.
+- A long one of these is n1 n2: transforms of length n1, twiddle factors, and transforms of length n2 (Bailey's four steps), so that each part stays
+  in a core's cache and threads share the parts.
 - Any other is a convolution of a length that has the right factors (Bluestein).
 """
 
@@ -119,4 +119,3 @@ def work_elements(name: str, shape: tuple[int, ...], axes: tuple[int, ...], n: i
             count = length // 2 if is_real else length
             found = (1 + is_real) * rows * count if is_long(count, itemsize) else 0
     return found + (prod(shape) if name == "irfft" and len(axes) > 1 else 0)
-

@@ -20,9 +20,7 @@ BASES = 64  # bytes of the table of addresses at the head of the memory
 class Kernel(Function):
     """One of :mod:`hologram.backends.llvm.fft.kernels`."""
 
-    def __call__(
-        self, x: ptr, xi: ptr, y: ptr, yi: ptr, xrow: i64, yrow: i64, lanes: i64, runs: i64, blocks: i64, table: ptr, aux: ptr
-    ) -> void:
+    def __call__(self, x: ptr, xi: ptr, y: ptr, yi: ptr, xrow: i64, yrow: i64, lanes: i64, runs: i64, blocks: i64, table: ptr, aux: ptr) -> void:
         raise NotImplementedError
 
 
