@@ -26,7 +26,7 @@ from hologram.support import forks
 _LINE = 64
 _lock = forks.guard(forks.RUNTIME, threading.RLock())
 _kernels: dict[tuple[str, Code], int] = {}  # addresses, of code that stays
-_plans: weakref.WeakValueDictionary[str, LoadedPlan] = weakref.WeakValueDictionary()
+_plans: weakref.WeakValueDictionary[tuple[str, str], LoadedPlan] = weakref.WeakValueDictionary()
 
 
 class LoadedPlan:
@@ -85,12 +85,13 @@ def plans(symbols: Iterable[str]) -> dict[str, LoadedPlan]:
 
 def _plan(symbol: str) -> LoadedPlan:
     with _lock:
-        found = _plans.get(symbol)
+        key = target.host().id, symbol
+        found = _plans.get(key)
         if found is None:
             phases = plan(Request.of(symbol))
             if phases is None:
                 raise KeyError(symbol)
-            found = _plans[symbol] = LoadedPlan(phases)
+            found = _plans[key] = LoadedPlan(phases)
         return found
 
 

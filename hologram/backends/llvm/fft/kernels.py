@@ -235,27 +235,29 @@ def _ends(e: Lanes, code: Code, first: str, last: str, target_last: str, at: str
 
 def _mirror(e: Lanes, code: Code) -> None:
     """Between the transform z of n/2 pairs of real numbers and that of the n numbers: y[k] = g (a + conj b) + v[k] (a - conj b) with a = x[k] and
-    b = x[lanes - k]. The table: g, v[1] …, and then a second row of their imaginary parts. ``post`` comes after a transform, ``pre`` before an
-    inverse one."""
+    b = x[lanes - k], for the ``runs`` numbers k behind ``aux``, which is one. The table: g, v[1] …, and then a second row of their imaginary parts.
+    ``post`` comes after a transform, ``pre`` before an inverse one. With 0 go the elements that have no partner."""
     f, width = e.f, e.width
-    one = Lanes(f, e.kind, 1)
-    _ends(one, code, "0", "%lanes", "%lanes", "0")
-    e.intrinsics |= one.intrinsics
+    begin = f.emit("ptrtoint ptr %aux to i64").text
     g = e.splat_at("%table", "0")
-    count = f.emit("sub i64 %lanes, 1").text
 
     def lane(i: str) -> None:
-        k = _sum(f, i, 1)
+        k = _sum(f, i, begin, 1)
         back = f.emit(f"sub i64 %lanes, {_sum(f, k, width - 1)}").text
         mirrored = e.load(code.source, "%x", "%xi", back)
         b = e.reversed(mirrored[0]), e.reversed(mirrored[1])
         v = e.load_at("%table", k), e.load_at("%table", _sum(f, k, "%lanes"))
         e.store(code.target, "%y", "%yi", k, _mirrored(e, e.load(code.source, "%x", "%xi", k), b, g, v))
 
+    _where(f, f"icmp eq i64 {begin}, 0", lambda: _ends(Lanes(f, e.kind, 1), code, "0", "%lanes", "%lanes", "0"))
+    _where(f, "icmp ne i64 %runs, 0", lambda: covered(f, "%runs", width, lane))
+
+
+def _where(f: FunctionText, condition: str, body: Callable[[], None]) -> None:
     some, done = f.fresh_label("some"), f.fresh_label("done")
-    f.do(f"br i1 {f.emit('icmp sgt i64 %lanes, 1').text}, label %{some}, label %{done}")
+    f.do(f"br i1 {f.emit(condition).text}, label %{some}, label %{done}")
     f.start(some)
-    covered(f, count, width, lane)
+    body()
     f.do(f"br label %{done}")
     f.start(done)
 
@@ -280,12 +282,7 @@ def _mirror_rows(e: Lanes, code: Code) -> None:
 
         covered(f, "%lanes", e.width, lane)
 
-    some, done = f.fresh_label("some"), f.fresh_label("done")
-    f.do(f"br i1 {f.emit('icmp sgt i64 %blocks, 1').text}, label %{some}, label %{done}")
-    f.start(some)
-    counted(f, count, row)
-    f.do(f"br label %{done}")
-    f.start(done)
+    _where(f, "icmp sgt i64 %blocks, 1", lambda: counted(f, count, row))
 
 
 def _multiply(e: Lanes, code: Code) -> None:

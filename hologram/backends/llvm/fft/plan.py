@@ -21,6 +21,7 @@ from hologram.graph.library.fft.sizes import TRANSPOSE, vector_width
 OPERAND, RESULT, WORK = range(3)
 NEAR_BYTES = 2**15  # of a block in the first-level cache
 GATHERED_BYTES = 2**19  # at most, of rows that are transformed as lanes
+MIRRORED = 2**12  # elements of a block between the transforms of pairs and of real numbers
 MAX_MEMORY = 2**26  # of a thread: longer transforms of columns go to NumPy
 UNIT_NS = 1.2  # of one vector in one unit of cost
 PREFIX = "hg_fft_plan_"
@@ -113,10 +114,6 @@ class Axis:
     def rows_written(self) -> int:
         return self.n // 2 + 1 if self.what == "rfft" else self.n
 
-    def count_is_long(self, itemsize: int) -> bool:
-        """Whether rows are transformed in two halves; those of an odd number of real elements are not."""
-        return (self.what == "fft" or self.n % 2 == 0) and sizes.is_long(self.count, itemsize)
-
     @property
     def count(self) -> int:
         """Elements of the complex transform that is computed."""
@@ -169,7 +166,7 @@ class _Planner:
     def phases(self) -> list[Phase]:
         if self.axis.inner > 1:
             return [self._columns()]
-        if self.axis.count_is_long(self.itemsize):
+        if sizes.is_long(self.axis.count, self.itemsize):
             return self._long()
         return [self._rows()]
 
@@ -294,27 +291,77 @@ class _Planner:
     # --- long rows -------------------------------------------------------------------------------------------------------
 
     def _long(self) -> list[Phase]:
+        """The operand, or the rows that it becomes in the second place of the work memory, is transformed by way of the first place."""
         a, n = self.axis, self.axis.count
         source, target = self.views()
-        item = 2 * self.itemsize
-        read = Where(a.source, self._bytes(self.real_in, a.rows_read), item)
-        written = Where(a.target, self._bytes(self.real_out, a.rows_written), item)
-        planes = Where(WORK, n * self.itemsize, self.itemsize)
+        read = Where(a.source, self._bytes(self.real_in, a.rows_read), self._bytes(source.form == "r", 1))
+        written = Where(a.target, self._bytes(self.real_out, a.rows_written), self._bytes(target.form == "r", 1))
         if a.what == "rfft":
-            table: Table = (tables.of_mirror, (n, self.kind, True, a.scale))
-            post = self._whole("post", n, table, self._room(X, 1), planes, target, written)
-            return [*self._halves(n, source, read, 0, self._room(Y, 1), planes, 1), post]
+            after = self._mirror("post", self._room(X, 1), self._planes, target, written, a.scale)
+            return [*self._transform(n, source, read, self._room(Y, 1), self._planes, 1), after]
         if a.what == "irfft":
-            table = (tables.of_mirror, (n, self.kind, False, 1.0))
-            pre = self._whole("pre", n, table, source, read, self._room(Y, 0), planes)
-            return [pre, *self._halves(n, self._room(X, 0).exchanged(), planes, 1, target.exchanged(), written, a.scale)]
-        return self._halves(n, source, read, 0, target, written, a.scale)
+            before = self._mirror("pre", source, read, self._room(Y, 1), self._planes)
+            return [before, *self._transform(n, self._room(X, 1).exchanged(), self._planes, target.exchanged(), written, a.scale)]
+        return self._transform(n, source, read, target, written, a.scale)
+
+    @property
+    def _length(self) -> int:
+        return sizes.smooth_length(self.axis.count)
+
+    @property
+    def _planes(self) -> Where:
+        """Rows in the work memory."""
+        return Where(WORK, self._length * self.itemsize, self.itemsize)
 
     def _room(self, base: int, which: int) -> View:
         """A place for all rows in the work memory, planar."""
-        size = self.axis.count * self.axis.outer * self.itemsize
+        size = self._length * self.axis.outer * self.itemsize
         at = self.axis.at + 2 * which * size
         return View("p", Place(base, at), Place(base, at + size), 1)
+
+    def _transform(self, n: int, source: View, read: Where, target: View, written: Where, scale: float) -> list[Phase]:
+        if sizes.is_smooth(n):
+            return self._halves(n, source, read, 0, target, written, scale)
+        return self._convolved(n, source, read, target, written, scale)
+
+    def _convolved(self, n: int, source: View, read: Where, target: View, written: Where, scale: float) -> list[Phase]:
+        """A transform as a convolution, in the first place of the work memory, by way of the second one."""
+        m, planes, x, y = self._length, self._planes, self._room(X, 0), self._room(Y, 0)
+        p = self.program()
+        first, middle, last = p.convolution(n, scale)
+        p.call("multiply", source, y, n, table=first)
+        rest = y.moved(n, self.itemsize)
+        p.call("zero", rest, rest, m - n)
+        q, r = self.program(), self.program()
+        q.call("multiply", x, y, m, table=middle, width=vector_width(m & -m, self.width))  # in place
+        r.call("multiply", x, target, n, table=last)
+        return [
+            self._rows_of(p, m, read, planes),
+            *self._halves(m, x, planes, 1, y, planes, 1),
+            self._rows_of(q, m, planes, planes),
+            *self._halves(m, x.exchanged(), planes, 1, y.exchanged(), planes, 1),
+            self._rows_of(r, n, planes, written),
+        ]
+
+    def _rows_of(self, p: Program, n: int, read: Where, written: Where) -> Phase:
+        """Steps on whole rows."""
+        return Phase(p.steps, p.steps, self.axis.outer, 1, 1, 0, read, written, p.memory, self.cost(n, TRANSPOSE))
+
+    def _mirror(self, what: str, source: View, read: Where, target: View, written: Where, scale: float = 1) -> Phase:
+        """Between the transform of pairs and that of real numbers, or between half a transform of an odd number of them and the whole."""
+        a, p, last = self.axis, self.program(), self.program()
+        if a.n % 2:
+            if what == "post":
+                p.call("copy", source, target, a.n // 2 + 1)
+            else:
+                p.completed(a.n, source._replace(row=1), target, 1)
+            return self._rows_of(p, a.n, read, written)
+        half, width = a.n // 2, MIRRORED
+        blocks, rest = -(-(half - 1) // width), (half - 1) % width or width
+        p.mirror(what, half, source, target, width, scale)
+        last.mirror(what, half, source, target, rest, scale)
+        read, written = (Where(w.array, w.outer) for w in (read, written))
+        return Phase(p.steps, last.steps, a.outer, blocks, width, half, read, written, 0, self.cost(width, TRANSPOSE), None, width)
 
     def _halves(self, n: int, source: View, read: Where, middle: int, target: View, written: Where, scale: float) -> list[Phase]:
         """Transforms of n1 rows of n2 columns and a transposition, to a ``middle`` place in the work memory; transforms of n2 rows there."""
@@ -331,12 +378,5 @@ class _Planner:
         )
         p, blocks = self.program(), -(-n1 // lanes)
         p.lanes(n2, self._room(X, middle)._replace(row=n1), target._replace(row=n1), lanes, scale)
-        planes = Where(WORK, n * self.itemsize, self.itemsize)
         cost = self.cost(n2 * lanes, self._cost_of_lanes(n2))
-        return [first, Phase(p.steps, p.steps, outer, blocks, lanes, n1 - lanes, planes, written, p.memory, cost)]
-
-    def _whole(self, what: str, n: int, table: Table, source: View, read: Where, target: View, written: Where) -> Phase:
-        """One step on whole rows."""
-        p = self.program()
-        p.call(what, source, target, n, table=table)
-        return Phase(p.steps, p.steps, self.axis.outer, 1, 1, 0, read, written, 0, self.cost(n, TRANSPOSE))
+        return [first, Phase(p.steps, p.steps, outer, blocks, lanes, n1 - lanes, self._planes, written, p.memory, cost)]

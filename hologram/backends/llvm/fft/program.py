@@ -86,7 +86,7 @@ class Program:
     def _scale(self, scale: float) -> tuple[str, Table | None]:
         return ("last", None) if scale == 1 else ("scaled", (tables.of_scale, (scale, self.kind)))
 
-    def _convolution(self, n: int, scale: float) -> list[Table]:
+    def convolution(self, n: int, scale: float) -> list[Table]:
         return [(tables.of_convolution, (n, self.kind, scale, i)) for i in range(3)]
 
     # --- lanes ---------------------------------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ class Program:
 
     def _convolved_lanes(self, n: int, source: View, target: View, lanes: int, scale: float) -> None:
         m = convolution_length(n)
-        first, middle, last = self._convolution(n, scale)
+        first, middle, last = self.convolution(n, scale)
         a, b = self.room(m * lanes, lanes), self.room(m * lanes, lanes)
         self.call("multiplyrows", source, a, lanes, blocks=n, table=first)
         rest = a.moved(n, self.itemsize)
@@ -149,7 +149,7 @@ class Program:
 
     def _convolved_row(self, n: int, source: View, target: View, scale: float) -> None:
         m = convolution_length(n)
-        first, middle, last = self._convolution(n, scale)
+        first, middle, last = self.convolution(n, scale)
         a, b = self.room(m, 1), self.room(m, 1)
         self.call("multiply", source, a, n, table=first)
         rest = a.moved(n, self.itemsize)
@@ -182,23 +182,26 @@ class Program:
             self.call("copy", middle, target, half + 1)
         else:
             self.row(half, source, middle)
-            width = vector_width(max(1, half - 1), self.width)
-            self.call("post", middle, target, half, table=(tables.of_mirror, (half, self.kind, True, scale)), width=width)
+            self.mirror("post", half, middle, target, half - 1, scale)
 
     def row_to_real(self, n: int, source: View, target: View, scale: float) -> None:
         """The row of real numbers, pairs where ``n`` is even, of whose transform the source is the first half."""
         half = n // 2
         if n % 2:
             middle = self.room(n, 1)
-            self._completed(n, source._replace(row=1), middle, 1)
+            self.completed(n, source._replace(row=1), middle, 1)
             self.row(n, middle.exchanged(), target.exchanged(), scale)
         else:
             middle = self.room(half, 1)
-            width = vector_width(max(1, half - 1), self.width)
-            self.call("pre", source, middle, half, table=(tables.of_mirror, (half, self.kind, False, 1.0)), width=width)
+            self.mirror("pre", half, source, middle, half - 1)
             self.row(half, middle.exchanged(), target.exchanged(), scale)
 
-    def _completed(self, n: int, source: View, target: View, lanes: int) -> None:
+    def mirror(self, what: str, half: int, source: View, target: View, count: int, scale: float = 1) -> None:
+        """Between transforms of ``half`` pairs and of real numbers, for ``count`` elements."""
+        table: Table = (tables.of_mirror, (half, self.kind, what == "post", scale))
+        self.call(what, source, target, half, table=table, width=vector_width(max(1, count), self.width), runs=count)
+
+    def completed(self, n: int, source: View, target: View, lanes: int) -> None:
         """All of a transform of an odd number of real elements, from its first half."""
         half = n // 2
         self.call("copy", source, target, lanes, blocks=half + 1)
@@ -224,7 +227,7 @@ class Program:
         half = n // 2
         middle = self.room((half if n % 2 == 0 else n) * lanes, lanes)
         if n % 2:
-            self._completed(n, source, middle, lanes)
+            self.completed(n, source, middle, lanes)
             self.lanes(n, middle.exchanged(), target.exchanged(), lanes, scale)
         else:
             self.call("prerows", source, middle, lanes, blocks=half, table=(tables.of_mirror, (half, self.kind, False, 1.0)))

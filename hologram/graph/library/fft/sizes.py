@@ -22,6 +22,7 @@ PRIMES = (2, 3, 5, 7, 11, 13)
 TRANSPOSE = 3.0  # of one element
 LONG_BYTES = 2**18  # from which on a transform of one row is done in two halves
 MIN_PART = 32  # of the two parts
+MAX_UNEVEN = 8  # how much longer than the root of the length one of them may be
 
 
 def pass_cost(radix: int) -> float:
@@ -88,9 +89,15 @@ def parts(n: int) -> tuple[int, int] | None:
 
 
 def is_long(n: int, itemsize: int) -> bool:
-    """Whether a row of ``n`` complex numbers, with parts of ``itemsize`` bytes, is transformed in two halves."""
-    found = parts(n) if is_smooth(n) and 2 * n * itemsize >= LONG_BYTES else None
-    return found is not None and found[0] <= n**0.5 * 8
+    """Whether a row of ``n`` complex numbers, with parts of ``itemsize`` bytes, or the convolution that it becomes, is transformed in two halves."""
+    m = smooth_length(n)
+    found = parts(m) if 2 * m * itemsize >= LONG_BYTES else None
+    return found is not None and found[0] <= m**0.5 * MAX_UNEVEN
+
+
+def smooth_length(n: int) -> int:
+    """The length of the transforms, all passes of which have radices, that one of ``n`` elements is made of."""
+    return n if is_smooth(n) else convolution_length(n)
 
 
 @cache
@@ -115,7 +122,7 @@ def work_elements(name: str, shape: tuple[int, ...], axes: tuple[int, ...], n: i
     if last in axes:
         is_real = name != "fft" and axes[-1] == last
         length = n if is_real and name == "irfft" else shape[-1]
-        if not is_real or length % 2 == 0:
-            count = length // 2 if is_real else length
-            found = (1 + is_real) * rows * count if is_long(count, itemsize) else 0
+        count = length // 2 if is_real and length % 2 == 0 else length
+        if is_long(count, itemsize):
+            found = (1 if is_smooth(count) and not is_real else 2) * rows * smooth_length(count)
     return found + (prod(shape) if name == "irfft" and len(axes) > 1 else 0)
