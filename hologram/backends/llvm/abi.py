@@ -12,4 +12,4 @@ ARENA_BYTES_AT = 16
 CANCELLED_AT = 24
 BAR_DONE_AT = 128  # in the slot of a progress bar: the steps that are done
 BAR_LABEL_BYTES = 64  # of its label in UTF-8, with the zeros behind it
-PHASE_BYTES = 128  # of a phase of a Fourier transform's plan
+PHASE_BYTES = 144  # of a phase of a Fourier transform's plan

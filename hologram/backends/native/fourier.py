@@ -1,25 +1,37 @@
-"""Plans of Fourier transforms in memory, for native code to run (:mod:`.code.kernels.fft`): their kernels, compiled once for a machine and kept in
-the disk cache one by one, and their tables. A plan lives as long as a program that has it."""
+"""Plans of Fourier transforms in memory, for native code to run (:mod:`.code.kernels.fft`).
+
+Their kernels are compiled once for a machine and kept in the disk cache one by one. A plan lives as long as a program that has it; of those for sizes
+that are known only in a call, the last few stay.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import weakref
 from collections.abc import Iterable, Sequence
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 
+from hologram import dtypes
 from hologram.backends import object_cache as disk
 from hologram.backends.llvm.abi import PHASE_BYTES
+from hologram.backends.llvm.fft.arithmetic import FLOATS
 from hologram.backends.llvm.fft.kernels import Code, module_ir
 from hologram.backends.llvm.fft.plan import Phase, Request, plan
 from hologram.backends.llvm.fft.program import Step, Table
+from hologram.backends.llvm.graph import fourier
+from hologram.backends.llvm.graph.host_calls import ROUTINES
 from hologram.backends.llvm.toolchain import target
 from hologram.backends.native.code.kernels import fft as fft_code
-from hologram.backends.native.module import immortal
+from hologram.backends.native.code.records import SCRATCH_BYTES, Context
+from hologram.backends.native.module import Record, immortal, module
+from hologram.backends.native.pool import the_pool
 from hologram.backends.native.processors import usable_processors
 from hologram.backends.native_lang.language import fields_of, size_of
+from hologram.graph.library.fft.sizes import work_elements
 from hologram.settings import settings
 from hologram.support import forks
 
@@ -42,19 +54,15 @@ class LoadedPlan:
 
     def _stored(self, name: Any, array: np.ndarray) -> int:
         """The address of an array that is kept, at the start of a cache line."""
-        memory = np.empty(array.nbytes + _LINE, np.uint8)
-        start = -memory.ctypes.data % _LINE
-        memory[start : start + array.nbytes] = np.ascontiguousarray(array).view(np.uint8).ravel()
-        self.kept[name] = memory
-        return int(memory.ctypes.data + start)
+        memory = self.kept[name] = _lines(array.nbytes)
+        memory[:] = np.ascontiguousarray(array).view(np.uint8).ravel()
+        return int(memory.ctypes.data)
 
     def _table(self, table: Table | None) -> int:
         if table is None:
             return 0
-        if table not in self.kept:
-            make, arguments = table
-            return self._stored(table, make(*arguments))
-        return int(self.kept[table].ctypes.data + -self.kept[table].ctypes.data % _LINE)
+        make, arguments = table
+        return int(self.kept[table].ctypes.data) if table in self.kept else self._stored(table, make(*arguments))
 
     def _steps(self, steps: Sequence[Step], found: dict[Code, int]) -> int:
         words = [w for s in steps for w in self._step(s, found)]
@@ -72,7 +80,7 @@ class LoadedPlan:
         words = [
             *(steps, len(p.steps), last, len(p.last_steps), p.blocks, p.width, p.limit),
             *(p.source.array, p.source.outer, p.source.step, p.target.array, p.target.outer, p.target.step),
-            *(self._table(p.aux), p.aux_step, p.memory),
+            *(self._table(p.aux), p.aux_step, p.memory, p.chunks, p.grain),
         ]
         assert 8 * len(words) == size_of(fft_code.Phase) == PHASE_BYTES
         return np.array(words, np.int64)
@@ -119,3 +127,52 @@ def _objects(codes: Sequence[Code], of: target.Target) -> list[bytes]:
             if c in keys:
                 disk.store(keys[c], code, kind="runtime")
     return [found[c] for c in codes]
+
+
+# --- sizes that are known in a call ------------------------------------------------------------------------------------------
+
+
+class _Recent:
+    """A plan, and the memory that one call at a time works in."""
+
+    def __init__(self, request: Request) -> None:
+        kind = FLOATS[request.kind][1]
+        self.plan, self.count = _plan(request.symbol), len(fourier.phases(request))
+        self.nbytes = 2 * kind * work_elements(request.name, request.shape, request.axes, request.n, kind)
+
+    def run(self, x: np.ndarray, out: np.ndarray) -> None:
+        words, scratch, work = np.zeros(size_of(Context) // 8, np.int64), _lines(SCRATCH_BYTES), _lines(self.nbytes)
+        context = Record(Context, words.ctypes.data)
+        context.scratch = scratch.ctypes.data
+        call = np.array([0, 0, x.ctypes.data, out.ctypes.data, work.ctypes.data], np.int64)
+        if _native_run()(context.address, call.ctypes.data, self.plan.address, self.count):
+            raise MemoryError("no memory for a Fourier transform")
+
+
+_recent = lru_cache(maxsize=32)(_Recent)
+
+
+@cache
+def _native_run() -> Any:
+    the_pool()
+    return module().function("hg_fft_run", ctypes.c_int64, *[ctypes.c_void_p] * 3, ctypes.c_int64, gil=False)
+
+
+def _lines(nbytes: int) -> np.ndarray:
+    """Memory that starts at a cache line."""
+    memory = np.empty(nbytes + _LINE, np.uint8)
+    start = -memory.ctypes.data % _LINE
+    return memory[start : start + nbytes]
+
+
+def _run(name: str, arrays: list[np.ndarray], attributes: list[Any]) -> bool:
+    """Runs a transform of one array to another; False where there is no plan."""
+    x, out = arrays
+    request = fourier.request_of(name, dtypes.of(x.dtype), x.shape, out.shape, tuple(attributes), target.host())
+    if request is None:
+        return False
+    _recent(request).run(x, out)
+    return True
+
+
+ROUTINES.update(dict.fromkeys(fourier.NAMES, _run))

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from hologram.backends.llvm.fft import tables
 from hologram.backends.llvm.fft.arithmetic import FLOATS
 from hologram.backends.llvm.fft.program import Place, Program, Step, Table, View, X, Y
+from hologram.backends.llvm.sharing import GRAIN_NS, SERIAL_NS
 from hologram.graph.library.fft import sizes
 from hologram.graph.library.fft.sizes import TRANSPOSE, vector_width
 
@@ -81,6 +82,11 @@ class Phase:
     @property
     def chunks(self) -> int:
         return self.outer * self.blocks
+
+    @property
+    def grain(self) -> int:
+        """How many iterations a thread takes at one time; all of them where they are soon done."""
+        return self.chunks if self.chunks * self.cost < SERIAL_NS else max(1, int(GRAIN_NS / self.cost))
 
 
 @dataclass(frozen=True)

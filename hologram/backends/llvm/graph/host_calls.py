@@ -19,7 +19,8 @@ import numpy as np
 from hologram import dtypes
 from hologram.backends.llvm.abi import PHASE_BYTES
 from hologram.backends.llvm.graph import fourier, lapack
-from hologram.backends.llvm.graph.writer import GRAIN_NS, SERIAL_NS, Frame, GraphWriter
+from hologram.backends.llvm.graph.writer import Frame, GraphWriter
+from hologram.backends.llvm.sharing import GRAIN_NS, SERIAL_NS
 from hologram.backends.llvm.text import Reg
 from hologram.graph.lower.host_step import HostStep
 from hologram.ir.op import TABLE
@@ -59,7 +60,8 @@ def _call_native(w: GraphWriter, native: lapack.Native, arrays: list[Reg]) -> No
     routines = [Reg("null" if r is None else f"@{r}", "ptr", 1) for r in native.routines]
     integers = [w.integers.integer(n) for n in (*native.integers, *native.bits)]
     args = _stored(w, [Reg("%ctx", "ptr", 1), *routines, *integers, *[arrays[i] for i in native.arrays]])
-    _share(w, native.kernel, args, native.chunks, native.cost)
+    chunks, grain = native.chunks, max(1, int(GRAIN_NS / native.cost))
+    _share(w, native.kernel, args, chunks, chunks if isinstance(chunks, int) and chunks * native.cost < SERIAL_NS else grain)
 
 
 def _call_transform(w: GraphWriter, request: fourier.Request, arrays: list[Reg]) -> None:
@@ -69,17 +71,17 @@ def _call_transform(w: GraphWriter, request: fourier.Request, arrays: list[Reg])
     w.declared.add(fourier.KERNEL)
     for i, phase in enumerate(fourier.phases(request)):
         at = w.f.emit(f"getelementptr i8, ptr @{plan}, i64 {i * PHASE_BYTES}", "ptr", 1)
-        _share(w, fourier.KERNEL, _stored(w, [Reg("%ctx", "ptr", 1), at, *arrays]), phase.chunks, phase.cost)
+        _share(w, fourier.KERNEL, _stored(w, [Reg("%ctx", "ptr", 1), at, *arrays]), phase.chunks, phase.grain)
 
 
-def _share(w: GraphWriter, kernel: str, args: str, chunks: Int, cost: float) -> None:
-    """Runs the chunks of a kernel of the runtime's, of ``cost`` nanoseconds each, alone where they are soon done."""
+def _share(w: GraphWriter, kernel: str, args: str, chunks: Int, grain: int) -> None:
+    """Runs the chunks of a kernel of the runtime's, alone where a thread takes all of them at one time."""
     count = w.integers.integer(chunks)
-    if isinstance(chunks, int) and (chunks == 1 or chunks * cost < SERIAL_NS):
+    if isinstance(chunks, int) and chunks <= grain:
         w.f.do(f"call void @{kernel}(ptr {args}, i64 0, i64 {count.text}, ptr {w.scratch.text})")
         w.return_if(w.f.emit(f"call i64 @{_CANCELLED}(ptr %ctx)", "i64", 1))
     else:
-        w.share(kernel, args, count, Reg(str(max(1, int(GRAIN_NS / cost))), "i64", 1))
+        w.share(kernel, args, count, Reg(str(grain), "i64", 1))
 
 
 _CANCELLED = "hg_poll"  # which tells of a call that was cancelled
@@ -88,20 +90,20 @@ _CANCELLED = "hg_poll"  # which tells of a call that was cancelled
 def _call_python(w: GraphWriter, step: HostStep, arrays: list[Reg]) -> None:
     f, nodes = w.f, (*step.node.inputs, *step.results)
     symbolic = [n for n in (*step.node.attrs, *[n for x in nodes for n in x.shape]) if isinstance(n, Expr)]
-    text = w.text(_described(step))
+    text = w.text(_described(step, w.precision))
     values = [text, *[w.integers.integer(n) for n in symbolic], *arrays]
     w.return_if(f.emit(f"call i64 @hg_call_host(ptr %ctx, ptr {_stored(w, values)})", "i64", 1))
 
 
-def _described(step: HostStep) -> str:
-    """A step as a literal: name, attributes, [] for one that is an argument, number of operands, and of each array its type and shape, None for an
-    extent that is an argument."""
+def _described(step: HostStep, precision: str) -> str:
+    """A step as a literal: name, whether a routine of the runtime's may take the place of the reference, attributes, [] for one that is an argument,
+    number of operands, and of each array its type and shape, None for an extent that is an argument."""
 
     def extent(n: Int) -> Int | None:
         return n if is_static(n) else None
 
     types = [(x.dtype.name, tuple(map(extent, x.shape))) for x in (*step.node.inputs, *step.results)]
-    return repr((step.op.name, tuple(map(_literal, step.node.attrs)), len(step.node.inputs), types))
+    return repr((step.op.name, precision != "exact", tuple(map(_literal, step.node.attrs)), len(step.node.inputs), types))
 
 
 # --- Python objects in attributes ------------------------------------------------------------------------------------
@@ -128,6 +130,10 @@ def _literal(attribute: Any) -> Any:
 # --- calling ---------------------------------------------------------------------------------------------------------
 
 
+# What runs an op by its name on operands, results and attributes when sizes are known; False where the reference must.
+ROUTINES: dict[str, Callable[[str, list[np.ndarray], list[Any]], bool]] = {}
+
+
 def call(args: int) -> None:
     """Runs the host op whose arguments native code has put at ``args``. What the routine raises goes to the caller of the graph."""
     text = ctypes.cast(ctypes.c_void_p.from_address(args).value or 0, ctypes.c_char_p).value
@@ -137,8 +143,8 @@ def call(args: int) -> None:
 
 @lru_cache(maxsize=1024)
 def _prepared(text: bytes) -> Callable[[int], None]:
-    name, attrs, operands, types = ast.literal_eval(text.decode())
-    reference = TABLE[name].reference
+    name, free, attrs, operands, types = ast.literal_eval(text.decode())
+    reference, routine = TABLE[name].reference, ROUTINES.get(name) if free else None
     shapes = [(dtypes.of(d), shape) for d, shape in types]
     unknown = attrs.count([]) + sum(n is None for _, shape in shapes for n in shape)
 
@@ -149,6 +155,8 @@ def _prepared(text: bytes) -> Callable[[int], None]:
         attributes = [next(extents) if a == [] else _objects[next(iter(a))] if isinstance(a, set) else a for a in attrs]
         for address, (dtype, shape) in zip(words[1 + unknown :], shapes, strict=True):
             arrays.append(_view(address, dtype, tuple(next(extents) if n is None else n for n in shape)))
+        if routine is not None and routine(name, arrays, attributes):
+            return
         for a in arrays[:operands]:
             a.flags.writeable = False
         for to, value in zip(arrays[operands:], reference(*arrays[:operands], *attributes), strict=True):

@@ -9,8 +9,9 @@ from __future__ import annotations
 # None is the null pointer.
 # mypy: disable-error-code="return-value"
 from hologram.backends.native.code.capi import PyMem_RawFree, PyMem_RawMalloc
+from hologram.backends.native.code.pool import parallel_for
 from hologram.backends.native.code.records import SCRATCH_BYTES, Context
-from hologram.backends.native_lang.language import Array, Function, Struct, exported, i64, integer, native, offset, ptr, void
+from hologram.backends.native_lang.language import Array, Function, Struct, address, exported, i64, integer, native, offset, ptr, void
 
 Pointers = Array[ptr]
 LINE = 64
@@ -63,6 +64,8 @@ class Phase(Struct):
     aux: ptr
     aux_step: i64
     memory: i64  # bytes that the steps work in
+    chunks: i64
+    grain: i64
 
 
 class Call(Struct):
@@ -120,3 +123,15 @@ def fft_phase(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
         run_block(args, phase, chunk, bases)
     if allocated is not None:
         PyMem_RawFree(allocated)
+
+
+@exported
+def fft_run(context: Context, call: Call, phases: Array[Phase], count: i64) -> i64:
+    """All phases on the arrays of ``call``: for transforms whose sizes are known when they are run. Nonzero: cancelled."""
+    call.context = context
+    for i in range(count):
+        phase = phases[i]
+        call.phase = phase
+        if parallel_for(context, address(fft_phase), call, phase.chunks, phase.grain) != 0:
+            return 1
+    return 0
