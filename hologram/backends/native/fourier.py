@@ -165,8 +165,8 @@ def _lines(nbytes: int) -> np.ndarray:
     return memory[start : start + nbytes]
 
 
-def _run(name: str, arrays: list[np.ndarray], attributes: list[Any]) -> bool:
-    """Runs a transform of one array to another; False where there is no plan."""
+def run(name: str, arrays: list[np.ndarray], attributes: list[Any]) -> bool:
+    """Runs a transform of one array to another, both in C order; False where there is no plan. ``attributes`` are those of the op ``name``."""
     x, out = arrays
     request = fourier.request_of(name, dtypes.of(x.dtype), x.shape, out.shape, tuple(attributes), target.host())
     if request is None:
@@ -175,4 +175,4 @@ def _run(name: str, arrays: list[np.ndarray], attributes: list[Any]) -> bool:
     return True
 
 
-ROUTINES.update(dict.fromkeys(fourier.NAMES, _run))
+ROUTINES.update(dict.fromkeys(fourier.NAMES, run))
