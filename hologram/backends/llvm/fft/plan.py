@@ -209,6 +209,8 @@ class _Planner:
     def _columns(self) -> Phase:
         a = self.axis
         lanes = self.width
+        while lanes > 1 and 4 * lanes * sizes.smooth_length(a.count) * self.itemsize > MAX_MEMORY // 2:
+            lanes //= 2
         while lanes < a.inner and 2 * lanes * a.count * 4 * self.itemsize <= NEAR_BYTES:
             lanes *= 2
         lanes = min(lanes, a.inner)
