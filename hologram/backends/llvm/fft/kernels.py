@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from hologram.backends.llvm.fft.arithmetic import FLOATS, Complex, Lanes, counted, covered
 from hologram.backends.llvm.fft.butterflies import transform
-from hologram.backends.llvm.text import FunctionText
+from hologram.backends.llvm.text import FunctionText, vector
 
 PARAMETERS = "ptr %x, ptr %xi, ptr %y, ptr %yi, i64 %xrow, i64 %yrow, i64 %lanes, i64 %runs, i64 %blocks, ptr %table, ptr %aux"
 
@@ -140,46 +140,56 @@ def _first(e: Lanes, code: Code) -> None:
 # --- transpositions ----------------------------------------------------------------------------------------------------------
 
 
+def _lines(form: str, real: str, imaginary: str) -> Callable[[int], tuple[int, str]]:
+    """Of each line of lanes that a tile has, the column and the array: two lines for a column of complex numbers."""
+    if form in "ri":
+        return lambda line: (line, real)
+    return lambda line: (line // 2, (real, imaginary)[(line % 2) ^ (form == "s")])
+
+
 def _gather(e: Lanes, code: Code) -> None:
-    """Rows become lanes: complex elements of ``width`` rows, ``xrow`` apart, become ``lanes`` planar rows of ``yrow`` elements. ``radix`` columns at
-    one time."""
-    f, columns, width = e.f, code.radix, e.width
+    """Rows become lanes: elements of ``width`` rows, ``xrow`` apart, become ``lanes`` planar rows of ``yrow`` elements, of one plane where they are
+    real. ``radix`` columns at one time."""
+    f, width = e.f, e.width
+    item = 1 if code.source == "r" else 2
+    across, line_of = item * code.radix, _lines(code.source, "%y", "%yi")
+    count = min(width, across)
 
     def tile(c: str) -> None:
         rows = []
         for w in range(width):
             at = _sum(f, _product(f, "%xrow", w), c)
-            rows.append(e.f.emit(f"load <{2 * columns} x {e.t}>, ptr {e.place('%x', at, 2)}, align {e.itemsize}").text)
-        for i, value in enumerate(e.interleaved(rows, 2 * columns)):
-            for part in range(0, 2 * columns, min(width, 2 * columns)):
-                count = min(width, 2 * columns)
-                line, within = divmod(i * 2 * columns + part, width)
-                base = ("%y", "%yi")[(line % 2) ^ (code.source == "s")]
-                at = _sum(f, _product(f, _sum(f, c, line // 2), "%yrow"), within)
-                e.store_at(base, at, e.part(value, 2 * columns, part, count), count)
+            rows.append(f.emit(f"load {vector(e.t, across)}, ptr {e.place('%x', at, item)}, align {e.itemsize}").text)
+        for i, value in enumerate(e.interleaved(rows, across)):
+            for part in range(0, across, count):
+                line, within = divmod(i * across + part, width)
+                column, base = line_of(line)
+                at = _sum(f, _product(f, _sum(f, c, column), "%yrow"), within)
+                e.store_at(base, at, e.part(value, across, part, count), count)
 
-    covered(f, "%lanes", columns, tile)
+    covered(f, "%lanes", code.radix, tile)
 
 
 def _scatter(e: Lanes, code: Code) -> None:
-    """Lanes become rows, as before :func:`_gather`."""
-    f, columns, width = e.f, code.radix, e.width
+    """Lanes become rows: the way back from :func:`_gather`."""
+    f, width = e.f, e.width
+    item = 1 if code.target == "r" else 2
+    across, line_of = item * code.radix, _lines(code.target, "%x", "%xi")
+    count = min(width, across)
 
     def tile(c: str) -> None:
         lines = []
-        for line in range(2 * columns):
-            base = ("%x", "%xi")[(line % 2) ^ (code.target == "s")]
-            lines.append(e.load_at(base, _product(f, _sum(f, c, line // 2), "%xrow")))
-        made = e.interleaved(lines, width)
-        count = min(width, 2 * columns)
-        for i, value in enumerate(made):
+        for line in range(across):
+            column, base = line_of(line)
+            lines.append(e.load_at(base, _product(f, _sum(f, c, column), "%xrow")))
+        for i, value in enumerate(e.interleaved(lines, width)):
             for part in range(0, width, count):
-                row, within = divmod(i * width + part, 2 * columns)
-                at = e.place("%y", _sum(f, _product(f, "%yrow", row), c), 2)
+                row, within = divmod(i * width + part, across)
+                at = e.place("%y", _sum(f, _product(f, "%yrow", row), c), item)
                 at = f.emit(f"getelementptr {e.t}, ptr {at}, i64 {within}").text
-                f.do(f"store <{count} x {e.t}> {e.part(value, width, part, count)}, ptr {at}, align {e.itemsize}")
+                f.do(f"store {vector(e.t, count)} {e.part(value, width, part, count)}, ptr {at}, align {e.itemsize}")
 
-    covered(f, "%lanes", columns, tile)
+    covered(f, "%lanes", code.radix, tile)
 
 
 def _turn(e: Lanes, code: Code) -> None:

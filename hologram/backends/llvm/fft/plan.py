@@ -263,10 +263,10 @@ class _Planner:
         return Phase(p.steps, p.steps, a.outer, 1, 1, 0, Where(a.source, source_row), Where(a.target, target_row), p.memory, cost)
 
     def _rows_at_one_time(self) -> int:
-        """How many rows may be transformed as lanes: one where the memory of rows is written in place, or rows are of single real numbers."""
+        """How many rows may be transformed as lanes: one where they are written in place, or take too much memory."""
         a = self.axis
         m = a.count if sizes.is_smooth(a.count) else 2 * sizes.convolution_length(a.count)
-        if a.source == a.target or (a.what != "fft" and a.n % 2) or 4 * m * self.itemsize * self.width > GATHERED_BYTES:
+        if a.source == a.target or 4 * m * self.itemsize * self.width > GATHERED_BYTES:
             return 1
         return vector_width(a.outer, self.width)
 
@@ -287,13 +287,14 @@ class _Planner:
             p.lanes(a.n, x, y, rows, a.scale)
             p.scattered(a.n, y, target, rows)
         elif a.what == "rfft":
-            x, y = p.gathered(half, source, rows), p.room((half + 1) * rows, rows)
+            x, y = p.gathered(a.n if a.n % 2 else half, source, rows), p.room((half + 1) * rows, rows)
             p.real_lanes(a.n, x, y, rows, a.scale)
             p.scattered(half + 1, y, target, rows)
         else:
-            x, y = p.gathered(half + 1, source, rows), p.room(half * rows, rows)
+            x, y = p.gathered(half + 1, source, rows), p.room(a.count * rows, rows)
+            y = y._replace(form="r") if a.n % 2 else y
             p.lanes_to_real(a.n, x, y, rows, a.scale)
-            p.scattered(half, y, target, rows)
+            p.scattered(a.count, y, target, rows)
         return p
 
     # --- long rows -------------------------------------------------------------------------------------------------------

@@ -164,12 +164,17 @@ class Program:
     def gathered(self, n: int, source: View, rows: int) -> View:
         """Rows, of ``n`` elements ``source.row`` apart, as lanes."""
         out = self.room(n * rows, rows)
-        self.call("gather", source, out, n, radix=vector_width(n, max(1, rows // 2)), width=rows)
+        out = out._replace(form="r") if source.form == "r" else out
+        self.call("gather", source, out, n, radix=self._columns(n, source, rows), width=rows)
         return out
 
     def scattered(self, n: int, source: View, target: View, rows: int) -> None:
         """Lanes as rows ``target.row`` apart."""
-        self.call("scatter", source, target, n, radix=vector_width(n, max(1, rows // 2)), width=rows)
+        self.call("scatter", source, target, n, radix=self._columns(n, target, rows), width=rows)
+
+    def _columns(self, n: int, array: View, rows: int) -> int:
+        """How many columns, as wide as the rows are many, are transposed at one time."""
+        return vector_width(n, max(1, rows if array.form == "r" else rows // 2))
 
     # --- real numbers --------------------------------------------------------------------------------------------------------
 
