@@ -126,6 +126,19 @@ def test_threads_do_not_change_bits(shape: tuple[int, ...]) -> None:
         np.testing.assert_array_equal(other[a], b)
 
 
+def test_loops_have_room_for_what_transforms_work_in() -> None:
+    x, y = numbers((2**16,), np.complex64), numbers((9, 12), np.float32)
+
+    @hg.jit
+    def run(x: Any, y: Any) -> Any:
+        x = hg.fori_loop(0, 2, lambda i, x: hg.fft.fft(x, norm="ortho"), x)
+        return x, hg.fori_loop(0, 3, lambda i, y: hg.fft.irfft2(hg.fft.rfft2(y) * 2), y)
+
+    twice, scaled = run(x, y)
+    np.testing.assert_allclose(np.asarray(twice), np.roll(x[::-1], 1), atol=1e-5)
+    np.testing.assert_allclose(np.asarray(scaled), 8 * y, atol=1e-5)
+
+
 def test_symbolic_sizes_run_natively(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 

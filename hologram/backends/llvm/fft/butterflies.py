@@ -16,7 +16,7 @@ from hologram.backends.llvm.fft.arithmetic import Complex, Lanes
 Source = Callable[[int], Complex]
 Sink = Callable[[int, Complex], None]
 
-_SPLIT = {4: 2, 6: 2, 8: 4, 9: 3, 10: 2, 12: 4, 14: 2, 15: 3, 16: 4, 20: 4, 25: 5, 32: 4}
+_SPLIT = {4: 2, 6: 2, 8: 4, 9: 3, 10: 2, 12: 4, 14: 2, 15: 3, 16: 4}
 PRIMES = (2, 3, 5, 7, 11, 13)
 RADICES = tuple(sorted({*PRIMES, *_SPLIT}))
 

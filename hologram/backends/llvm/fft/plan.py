@@ -24,7 +24,7 @@ NEAR_BYTES = 2**15  # of a block in the first-level cache
 GATHERED_BYTES = 2**19  # at most, of rows that are transformed as lanes
 MIRRORED = 2**12  # elements of a block between the transforms of pairs and of real numbers
 MAX_MEMORY = 2**26  # of a thread: longer transforms of columns go to NumPy
-UNIT_NS = 1.2  # of one vector in one unit of cost
+UNIT_NS = 0.5  # of one vector in one unit of cost
 PREFIX = "hg_fft_plan_"
 
 
