@@ -184,6 +184,13 @@ def test_infinities_and_nans_reach_all_of_their_row_and_no_other(n: int, value: 
         assert not finite[3].any() and finite[:3].all() and finite[4:].all()
 
 
+@pytest.mark.parametrize("shape", [(16,), (15,), (37,), (20, 37), (65_537,)])
+def test_the_frequency_0_of_real_numbers_is_real(shape: tuple[int, ...]) -> None:
+    x = numbers(shape, np.float32)
+    assert not np.asarray(hg.jit(lambda x: hg.fft.rfft(x))(x))[..., 0].imag.any()
+    assert not np.asarray(hg.jit(lambda x: hg.fft.rfft(x, axis=0))(x))[0].imag.any()
+
+
 def test_arrays_that_are_not_in_c_order() -> None:
     x = numbers((24, 36), np.complex128)
     run = hg.jit(lambda x: hg.fft.fft2(x))

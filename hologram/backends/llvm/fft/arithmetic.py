@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from hologram.backends.llvm.text import FunctionText, float_bits, suffix, vector
 
 Complex = tuple[str, str]
@@ -37,8 +39,6 @@ class Lanes:
 
     def constant(self, value: float) -> str:
         """A number in all lanes."""
-        import numpy as np
-
         bits = float_bits(float(np.float32(value)) if self.kind == "f32" else value, self.t)
         return bits if self.width == 1 else f"splat ({self.t} {bits})"
 

@@ -65,21 +65,17 @@ def rotated(e: Lanes, x: Complex, k: int, n: int) -> Complex:
     """x times exp(-2πi k/n), a constant."""
     eighths, rest = divmod(8 * (k % n), n)
     if rest == 0 and eighths % 2 == 0:
-        return [x, (x[1], _negative(e, x[0])), (_negative(e, x[0]), _negative(e, x[1])), (_negative(e, x[1]), x[0])][eighths // 2]
+        return [x, (x[1], e.negative(x[0])), (e.negative(x[0]), e.negative(x[1])), (e.negative(x[1]), x[0])][eighths // 2]
     if rest == 0:
         half = e.constant(math.sqrt(0.5))
         total, difference = e.add(x[0], x[1]), e.sub(x[1], x[0])
         if eighths in (1, 5):
             out = e.mul(total, half), e.mul(difference, half)
         else:
-            out = e.mul(difference, half), e.mul(_negative(e, total), half)
-        return out if eighths in (1, 3) else (_negative(e, out[0]), _negative(e, out[1]))
+            out = e.mul(difference, half), e.mul(e.negative(total), half)
+        return out if eighths in (1, 3) else (e.negative(out[0]), e.negative(out[1]))
     c, s = root(k, n)
     return e.times(x, (e.constant(c), e.constant(s)))
-
-
-def _negative(e: Lanes, x: str) -> str:
-    return e.negative(x)
 
 
 def root(k: int, n: int) -> tuple[float, float]:

@@ -75,15 +75,7 @@ def _pass(e: Lanes, code: Code) -> None:
     scale = e.splat_at("%table", "0") if code.what == "scaled" else ""
 
     def block(p: str) -> None:
-        factors = _product(f, p, 2 * (r - 1))
-
-        def twiddled(k: int, value: Complex) -> Complex:
-            if scale:
-                return e.scaled(value, scale)
-            if k == 0 or code.what == "last":
-                return value
-            at = _sum(f, factors, 2 * (k - 1))
-            return e.times(value, (e.splat_at("%table", at), e.splat_at("%table", _sum(f, at, 1))))
+        twiddled = _factors(e, code, p, scale)
 
         def run(u: str) -> None:
             x_base = _sum(f, _product(f, "%xrow", u), _product(f, x_run, p))
@@ -109,6 +101,21 @@ def _pass(e: Lanes, code: Code) -> None:
         counted(f, "%blocks", block)
     else:
         block("0")
+
+
+def _factors(e: Lanes, code: Code, p: str, scale: str) -> Callable[[int, Complex], Complex]:
+    """What the elements that a pass has transformed are multiplied by."""
+    start = _product(e.f, p, 2 * (code.radix - 1))
+
+    def twiddled(k: int, value: Complex) -> Complex:
+        if scale:
+            return e.scaled(value, scale)
+        if k == 0 or code.what == "last":
+            return value
+        at = _sum(e.f, start, 2 * (k - 1))
+        return e.times(value, (e.splat_at("%table", at), e.splat_at("%table", _sum(e.f, at, 1))))
+
+    return twiddled
 
 
 def _first(e: Lanes, code: Code) -> None:

@@ -361,6 +361,7 @@ class _Planner:
         a, p, last = self.axis, self.program(), self.program()
         if a.n % 2:
             if what == "post":
+                p.real_first(source, 1)
                 p.call("copy", source, target, a.n // 2 + 1)
             else:
                 p.completed(a.n, source._replace(row=1), target, 1)

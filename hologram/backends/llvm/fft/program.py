@@ -184,6 +184,7 @@ class Program:
         middle = self.room(max(half, n if n % 2 else 0), 1)
         if n % 2:
             self.row(n, source, middle, scale)
+            self.real_first(middle, 1)
             self.call("copy", middle, target, half + 1)
         else:
             self.row(half, source, middle)
@@ -210,11 +211,15 @@ class Program:
         """All of a transform of an odd number of real elements, from its first half."""
         half = n // 2
         self.call("copy", source, target, lanes, blocks=half + 1)
-        first = View("r", target.imaginary, target.imaginary, lanes)
-        self.call("zero", first, first, lanes)
+        self.real_first(target, lanes)
         if half:
             end = target.moved(n - 1, self.itemsize)
             self.call("conjugate", source.moved(1, self.itemsize), end._replace(row=-lanes), lanes, blocks=half)
+
+    def real_first(self, planar: View, lanes: int) -> None:
+        """Makes the first element of each lane real, which in a transform of real numbers it is but for roundings."""
+        first = View("r", planar.imaginary, planar.imaginary, lanes)
+        self.call("zero", first, first, lanes)
 
     def real_lanes(self, n: int, source: View, target: View, lanes: int, scale: float) -> None:
         """The first half of the transforms of columns of real numbers, whose pairs of rows are planar where ``n`` is even."""
@@ -222,6 +227,7 @@ class Program:
         middle = self.room((half if n % 2 == 0 else n) * lanes, lanes)
         if n % 2:
             self.lanes(n, source, middle, lanes, scale)
+            self.real_first(middle, lanes)
             self.call("copy", middle, target, lanes, blocks=half + 1)
         else:
             self.lanes(half, source, middle, lanes)

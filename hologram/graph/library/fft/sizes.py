@@ -17,6 +17,7 @@ _PASS_COSTS = {
     2: 3.8, 3: 5.3, 4: 5.2, 5: 6.3, 6: 5.6, 7: 7.0, 8: 5.8, 9: 7.8, 10: 7.4, 11: 11.0, 12: 9.5, 13: 15.0, 14: 11.5, 15: 12.0, 16: 9.6,
 }  # fmt: skip
 RADICES = tuple(_PASS_COSTS)
+_FARTHER = 1.0  # of any pass, where elements come from the next cache
 PRIMES = (2, 3, 5, 7, 11, 13)
 TRANSPOSE = 3.0  # of one element
 LONG_BYTES = 2**18  # from which on a transform of one row is done in two halves
@@ -26,7 +27,7 @@ MAX_UNEVEN = 8  # how much longer than the root of the length one of them may be
 
 def pass_cost(radix: int) -> float:
     """What a pass costs for one element."""
-    return _PASS_COSTS[radix]
+    return _PASS_COSTS[radix] + _FARTHER
 
 
 @cache
