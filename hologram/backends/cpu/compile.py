@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hologram.backends import object_cache as cache
+from hologram.backends.llvm.fft.plan import PREFIX
 from hologram.backends.llvm.graph import lapack
 from hologram.backends.llvm.graph.counters import COUNTERS, steps_of
 from hologram.backends.llvm.graph.module import ModuleWriter
 from hologram.backends.llvm.graph.writer import routines_of
 from hologram.backends.llvm.toolchain import target
-from hologram.backends.native import calls
+from hologram.backends.native import calls, fourier
 from hologram.backends.native.code.counters import MAX_STEPS
 from hologram.backends.native.code.records import PARALLEL, TEAM
 from hologram.backends.native.module import MAX_ALLOCATION_BYTES
@@ -79,7 +80,8 @@ class CompiledModule:
             "long": is_long(s.cost) or has_bars,
             "brief": not is_long(s.donated_cost) and not has_bars,
             "routines": routines,
-            "parallel": (PARALLEL | TEAM * (s.cost > TEAM_NS and not routines)) * ("@hg_parallel_for(ptr %ctx" in self.llvm),
+            "parallel": (PARALLEL | TEAM * (s.cost > TEAM_NS and all(r.startswith(PREFIX) for r in routines)))
+            * ("@hg_parallel_for(ptr %ctx" in self.llvm),
         }
 
 
@@ -153,13 +155,15 @@ class Source:
         return self.link(self._generated())
 
     def _linked(self, code: ObjectCode) -> target.Code:
-        symbols = calls.symbols() | lapack.addresses(code.known["routines"])
+        names = code.known["routines"]
+        plans = fourier.plans(n for n in names if n.startswith(PREFIX))
+        symbols = calls.symbols() | lapack.addresses(n for n in names if n not in plans) | {n: p.address for n, p in plans.items()}
         if not self.profiled:
-            return target.link(code.objects, symbols)
+            return target.link(code.objects, symbols, kept=plans)
         from hologram.backends.native import counters  # loads native code that profiled programs alone need
 
         counted = counters.new_program(code.known["steps"], self.plan, self.name)
-        return target.link(code.objects, symbols | counters.symbols() | {COUNTERS: counted.address}, kept=counted)
+        return target.link(code.objects, symbols | counters.symbols() | {COUNTERS: counted.address}, kept=(plans, counted))
 
     def _fits(self, code: bytes, known: Known) -> bool:
         facts = _FACTS | {"steps": int} if self.profiled else _FACTS

@@ -1,6 +1,7 @@
 """What generated code and the runtime agree on: where the context of a call has what the function of a graph reads, in bytes.
 
-The runtime's side is :class:`hologram.backends.native.code.records.Context`, and for bars ``Bar`` there.
+The runtime's side is :class:`hologram.backends.native.code.records.Context`, and for bars ``Bar`` there; for
+Fourier transforms :class:`hologram.backends.native.code.kernels.fft.Phase`.
 """
 
 from __future__ import annotations
@@ -11,3 +12,4 @@ ARENA_BYTES_AT = 16
 CANCELLED_AT = 24
 BAR_DONE_AT = 128  # in the slot of a progress bar: the steps that are done
 BAR_LABEL_BYTES = 64  # of its label in UTF-8, with the zeros behind it
+PHASE_BYTES = 144  # of a phase of a Fourier transform's plan

@@ -26,6 +26,7 @@ from hologram.backends.native.code import reading as reading_code
 from hologram.backends.native.code import scalars as scalar_code
 from hologram.backends.native.code.dispatch import dispatch as dispatch_code
 from hologram.backends.native.code.dispatch import fingerprint as fingerprint_code
+from hologram.backends.native.code.kernels import fft as fft_code
 from hologram.backends.native.code.kernels import lapack as lapack_code
 from hologram.backends.native.code.kernels import sort as sort_code
 from hologram.backends.native.code.records import SIZE_CLASSES, Context, heap, pool, process, progress, remote
@@ -50,6 +51,7 @@ _SOURCES = (
     arrow_code,
     sort_code,
     lapack_code,
+    fft_code,
 )
 METH_VARARGS, METH_FASTCALL, METH_KEYWORDS, METH_O = 1, 0x80, 2, 8
 

@@ -7,24 +7,30 @@ from __future__ import annotations
 
 from typing import Any
 
+from hologram import dtypes
+from hologram.dtypes import real_of
 from hologram.graph.fusion.groups import Call
+from hologram.graph.library.fft.sizes import work_elements
 from hologram.ir.graph import Graph, bodies
 from hologram.ir.node import Node
 from hologram.ir.op import Op, Shape
-from hologram.ir.symbolic import prod
+from hologram.ir.symbolic import is_static, prod
 from hologram.primitives.control import project
+from hologram.primitives.host import fourier
 
 CALL_NS = 5_000.0  # of a call through Python
 ELEMENT_NS = 1.0
+TRANSFORM_COST = 0.1  # of a Fourier transform, for each element and each doubling of their number
+_TRANSFORMS = (fourier.fft, fourier.rfft, fourier.irfft)
 
 
 class HostStep:
     """``results`` are nodes for all results of ``node``, wanted or not; ``bindings`` the operands and results, in order.
 
-    ``cost`` is rough nanoseconds.
+    ``workspace`` is memory for the routine, None for none; ``cost`` is rough nanoseconds.
     """
 
-    __slots__ = ("node", "results", "bindings", "cost")
+    __slots__ = ("node", "results", "workspace", "bindings", "cost")
     in_place: tuple[tuple[int, int], ...] = ()
 
     def __init__(self, call: Call) -> None:
@@ -33,7 +39,9 @@ class HostStep:
         assert node.op.results is not None
         types = node.op.results(node.inputs, node.attrs)
         self.results = [wanted[i] if i in wanted else _unwanted(node, i, t) for i, t in enumerate(types)]
-        self.bindings = [x for x in (*node.inputs, *self.results) if x.size != 0]
+        nbytes = fourier_workspace(node)
+        self.workspace = _unwanted(node, len(types), ((nbytes,), dtypes.uint8)) if nbytes else None
+        self.bindings = [*self.reads(), *self.writes()]
         self.cost = CALL_NS + ELEMENT_NS * work(node)
 
     @property
@@ -46,7 +54,7 @@ class HostStep:
 
     def writes(self) -> list[Node]:
         """The arrays that the routine writes."""
-        return [x for x in self.results if x.size != 0]
+        return [x for x in self.results if x.size != 0] + ([] if self.workspace is None else [self.workspace])
 
     def shared(self) -> list[tuple[Node, Node]]:
         """``(result, operand)`` where sharing a buffer saves a copy: none."""
@@ -64,9 +72,21 @@ def _unwanted(node: Node, index: int, of: tuple[Shape, Any]) -> Node:
 
 def work(node: Node) -> float:
     """Rough scalar operations of a host op: of its matrices' elements each as many as the longest side. With symbols a guess."""
+    if node.op in _TRANSFORMS:
+        n = prod(node.inputs[0].shape)
+        return float(n * n.bit_length() * TRANSFORM_COST) if isinstance(n, int) else CALL_NS
     largest = max((n for x in node.inputs if isinstance(n := prod(x.shape), int)), default=1)
     longest = max((n for x in node.inputs for n in x.shape[-2:] if isinstance(n, int)), default=1)
     return float(largest * longest * node.op.cost)
+
+
+def fourier_workspace(node: Node) -> int:
+    """Bytes of memory that a Fourier transform takes besides its operand and result; 0 for other ops, and where sizes are symbols."""
+    x = node.inputs[0] if node.inputs else None
+    if node.op not in _TRANSFORMS or x is None or not all(map(is_static, x.shape)):
+        return 0
+    n = node.attrs[1] if node.op is fourier.irfft else 0
+    return 2 * real_of(x.dtype).itemsize * work_elements(node.op.name, x.shape, node.attrs[0], n, real_of(x.dtype).itemsize)  # type: ignore[arg-type]
 
 
 def host_nodes(graph: Graph) -> list[Node]:

@@ -1,8 +1,8 @@
 """Host steps in the graph function, and the way from native code to Python routines.
 
-A step that goes to LAPACK is a kernel of the runtime's over the stack of its matrices. Any other calls Python: a text in the object code says
-which op, with which attributes, shapes and types, so the code depends on no address; extents that are symbols, and the addresses of the arrays, are
-arguments. The op's ``reference`` runs on views of that memory.
+A step that goes to LAPACK is a kernel of the runtime's over the stack of its matrices, a Fourier transform a few parallel loops. Any other calls
+Python: a text in the object code says which op, with which attributes, shapes and types, so the code depends on no address; extents that are
+symbols, and the addresses of the arrays, are arguments. The op's ``reference`` runs on views of that memory.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
-from hologram.backends.llvm.graph import lapack
-from hologram.backends.llvm.graph.writer import GRAIN_NS, SERIAL_NS, Frame, GraphWriter
+from hologram.backends.llvm.abi import PHASE_BYTES
+from hologram.backends.llvm.graph import fourier, lapack
+from hologram.backends.llvm.graph.writer import Frame, GraphWriter
+from hologram.backends.llvm.sharing import GRAIN_NS, SERIAL_NS
 from hologram.backends.llvm.text import Reg
 from hologram.graph.lower.host_step import HostStep
 from hologram.ir.leaves import const
@@ -34,6 +36,10 @@ from hologram.primitives.host.effects import effect
 def write_host(w: GraphWriter, step: HostStep, frame: Frame) -> None:
     """Writes the call of a step's routine."""
     arrays = [w.pointer(x, frame) for x in (*step.node.inputs, *step.results)]
+    transform = fourier.request(step, w.precision, w.target)
+    if transform is not None:
+        work = arrays[0] if step.workspace is None else w.pointer(step.workspace, frame)
+        return _call_transform(w, transform, [*arrays, work])
     native = lapack.native(step)
     if step.op is effect:
         _call_where_enabled(w, step, arrays)
@@ -41,6 +47,7 @@ def write_host(w: GraphWriter, step: HostStep, frame: Frame) -> None:
         _call_python(w, step, arrays)
     else:
         _call_native(w, native, arrays)
+    return None
 
 
 def _stored(w: GraphWriter, values: list[Reg]) -> str:
@@ -54,19 +61,33 @@ def _stored(w: GraphWriter, values: list[Reg]) -> str:
 
 
 def _call_native(w: GraphWriter, native: lapack.Native, arrays: list[Reg]) -> None:
-    f = w.f
     w.externals.update(r for r in native.routines if r is not None)
     w.declared.add(native.kernel)
     routines = [Reg("null" if r is None else f"@{r}", "ptr", 1) for r in native.routines]
     integers = [w.integers.integer(n) for n in (*native.integers, *native.bits)]
     args = _stored(w, [Reg("%ctx", "ptr", 1), *routines, *integers, *[arrays[i] for i in native.arrays]])
-    chunks = w.integers.integer(native.chunks)
-    if isinstance(native.chunks, int) and (native.chunks == 1 or native.chunks * native.cost < SERIAL_NS):
-        f.do(f"call void @{native.kernel}(ptr {args}, i64 0, i64 {chunks.text}, ptr {w.scratch.text})")
-        w.return_if(f.emit(f"call i64 @{_CANCELLED}(ptr %ctx)", "i64", 1))
-        return
-    grain = max(1, int(GRAIN_NS / native.cost))
-    w.share(native.kernel, args, chunks, Reg(str(grain), "i64", 1))
+    chunks, grain = native.chunks, max(1, int(GRAIN_NS / native.cost))
+    _share(w, native.kernel, args, chunks, chunks if isinstance(chunks, int) and chunks * native.cost < SERIAL_NS else grain)
+
+
+def _call_transform(w: GraphWriter, request: fourier.Request, arrays: list[Reg]) -> None:
+    """The phases of a plan, one after the other."""
+    plan = request.symbol
+    w.externals.add(plan)
+    w.declared.add(fourier.KERNEL)
+    for i, phase in enumerate(fourier.phases(request)):
+        at = w.f.emit(f"getelementptr i8, ptr @{plan}, i64 {i * PHASE_BYTES}", "ptr", 1)
+        _share(w, fourier.KERNEL, _stored(w, [Reg("%ctx", "ptr", 1), at, *arrays]), phase.chunks, phase.grain)
+
+
+def _share(w: GraphWriter, kernel: str, args: str, chunks: Int, grain: int) -> None:
+    """Runs the chunks of a kernel of the runtime's, alone where a thread takes all of them at one time."""
+    count = w.integers.integer(chunks)
+    if isinstance(chunks, int) and chunks <= grain:
+        w.f.do(f"call void @{kernel}(ptr {args}, i64 0, i64 {count.text}, ptr {w.scratch.text})")
+        w.return_if(w.f.emit(f"call i64 @{_CANCELLED}(ptr %ctx)", "i64", 1))
+    else:
+        w.share(kernel, args, count, Reg(str(grain), "i64", 1))
 
 
 _CANCELLED = "hg_poll"  # which tells of a call that was cancelled
@@ -75,7 +96,7 @@ _CANCELLED = "hg_poll"  # which tells of a call that was cancelled
 def _call_python(w: GraphWriter, step: HostStep, arrays: list[Reg]) -> None:
     f, nodes = w.f, (*step.node.inputs, *step.results)
     symbolic = [n for n in (*step.node.attrs, *[n for x in nodes for n in x.shape]) if isinstance(n, Expr)]
-    text = w.text(_described(step))
+    text = w.text(_described(step, w.precision))
     values = [text, *[w.integers.integer(n) for n in symbolic], *arrays]
     w.return_if(f.emit(f"call i64 @hg_call_host(ptr %ctx, ptr {_stored(w, values)})", "i64", 1))
 
@@ -93,15 +114,15 @@ def _call_where_enabled(w: GraphWriter, step: HostStep, arrays: list[Reg]) -> No
     return None
 
 
-def _described(step: HostStep) -> str:
-    """A step as a literal: name, attributes, [] for one that is an argument, number of operands, and of each array its type and shape, None for an
-    extent that is an argument."""
+def _described(step: HostStep, precision: str) -> str:
+    """A step as a literal: name, whether a routine of the runtime's may take the place of the reference, attributes, [] for one that is an argument,
+    number of operands, and of each array its type and shape, None for an extent that is an argument."""
 
     def extent(n: Int) -> Int | None:
         return n if is_static(n) else None
 
     types = [(x.dtype.name, tuple(map(extent, x.shape))) for x in (*step.node.inputs, *step.results)]
-    return repr((step.op.name, tuple(map(_literal, step.node.attrs)), len(step.node.inputs), types))
+    return repr((step.op.name, precision != "exact", tuple(map(_literal, step.node.attrs)), len(step.node.inputs), types))
 
 
 # --- Python objects in attributes ------------------------------------------------------------------------------------
@@ -128,6 +149,10 @@ def _literal(attribute: Any) -> Any:
 # --- calling ---------------------------------------------------------------------------------------------------------
 
 
+# What runs an op by its name on operands, results and attributes when sizes are known; False where the reference must.
+ROUTINES: dict[str, Callable[[str, list[np.ndarray], list[Any]], bool]] = {}
+
+
 def call(args: int) -> None:
     """Runs the host op whose arguments native code has put at ``args``. What the routine raises goes to the caller of the graph."""
     text = ctypes.cast(ctypes.c_void_p.from_address(args).value or 0, ctypes.c_char_p).value
@@ -137,8 +162,8 @@ def call(args: int) -> None:
 
 @lru_cache(maxsize=1024)
 def _prepared(text: bytes) -> Callable[[int], None]:
-    name, attrs, operands, types = ast.literal_eval(text.decode())
-    reference = TABLE[name].reference
+    name, free, attrs, operands, types = ast.literal_eval(text.decode())
+    reference, routine = TABLE[name].reference, ROUTINES.get(name) if free else None
     into = getattr(reference, "into", None)  # of routines that write their results in place
     shapes = [(dtypes.of(d), shape) for d, shape in types]
     unknown = attrs.count([]) + sum(n is None for _, shape in shapes for n in shape)
@@ -150,6 +175,8 @@ def _prepared(text: bytes) -> Callable[[int], None]:
         attributes = [next(extents) if a == [] else _objects[next(iter(a))] if isinstance(a, set) else a for a in attrs]
         for address, (dtype, shape) in zip(words[1 + unknown :], shapes, strict=True):
             arrays.append(_view(address, dtype, tuple(next(extents) if n is None else n for n in shape)))
+        if routine is not None and routine(name, arrays, attributes):
+            return
         for a in arrays[:operands]:
             a.flags.writeable = False
         if into is not None:

@@ -13,7 +13,8 @@ from hologram.backends.llvm.graph.bodies import BodyWriter, NoStackLeft
 from hologram.backends.llvm.graph.loops import LoopWriter
 from hologram.backends.llvm.graph.outlining import Outlined
 from hologram.backends.llvm.graph.progress import LoopBar, add_chunk, label_at
-from hologram.backends.llvm.graph.writer import GRAIN_NS, SERIAL_NS, Frame, GraphWriter, serial
+from hologram.backends.llvm.graph.writer import Frame, GraphWriter, serial
+from hologram.backends.llvm.sharing import GRAIN_NS, SERIAL_NS
 from hologram.backends.llvm.text import Reg
 from hologram.graph.lower.control_step import ENDLESS_NS, ControlStep
 from hologram.graph.lower.independent_steps import independent_steps

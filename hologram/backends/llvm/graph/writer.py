@@ -25,6 +25,7 @@ from hologram.backends.llvm.graph.outlining import POLL_SHARED, Outlined
 from hologram.backends.llvm.kernel import KernelWriter
 from hologram.backends.llvm.memory import Integers
 from hologram.backends.llvm.scalars import Functions
+from hologram.backends.llvm.sharing import GRAIN_NS, SERIAL_NS
 from hologram.backends.llvm.text import FunctionText, Reg, alignment, literal
 from hologram.errors import CompileError
 from hologram.graph.execution_plan import ExecutionPlan
@@ -37,8 +38,6 @@ from hologram.graph.memory.arena import ArenaAllocation
 from hologram.ir.node import Node, estimated_bytes, symbolic_bytes
 from hologram.ir.symbolic import Int, bounds
 
-SERIAL_NS = 3_000.0  # less work than this stays on the calling thread
-GRAIN_NS = 3_000.0  # work that a thread takes at one time
 MIN_MODULE_CHARACTERS = 16_000  # characters of kernels from which a module of their own pays
 MIN_TESTED_BYTES = 256  # of a copy: less is copied sooner than found to be there already
 MAX_FLAT_STATEMENTS = 60  # of the kernels of a program that become a part of its graph function: a function costs LLVM about as much as a kernel

@@ -1,0 +1,1 @@
+"""Fourier transforms: how lengths are factored, and how much memory transforms take."""
