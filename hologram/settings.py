@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-_CHANGE_CODE = ("disabled_passes", "target", "tf32", "hold_limit", "checked", "profile")
+_CHANGE_CODE = ("disabled_passes", "target", "tf32", "hold_limit", "checked", "profile", "standard_floor_divide")
 listeners: list[Callable[[], None]] = []  # called when a field has changed that native code follows
 
 
@@ -56,6 +56,7 @@ class Settings:
     tf32: bool = False  # HOLOGRAM_TF32: products of float32 on CUDA may round factors to TF32, except in precision="exact"
     checked: bool = False  # HOLOGRAM_CHECKED: kernels of the CPU check every index, memory starts as NaNs between guard pages; several times slower
     progress: str = "auto"  # HOLOGRAM_PROGRESS: bars of long loops and compilations: auto, in terminals and notebooks; on, everywhere; off
+    standard_floor_divide: bool = False  # HOLOGRAM_STANDARD_FLOOR_DIVIDE: // with infinities as in the Array API, not as in NumPy
     profile: bool = False  # HOLOGRAM_PROFILE: programs for the CPU count the time of each step; set by hg.profile
     code: tuple[Any, ...] = field(init=False, repr=False)  # the fields on which code depends: a part of every key of compiled code
 

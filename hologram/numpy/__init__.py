@@ -1,4 +1,4 @@
-"""The NumPy-like namespace: the Python Array API standard, 2024.12, and the NumPy names people expect beside it.
+"""The NumPy-like namespace: the Python Array API standard, 2025.12, and the NumPy names people expect beside it.
 
 Every function takes Tensors, NumPy arrays, nested lists and Python scalars, and gives Tensors. What holds for all is not said by each:
 
@@ -51,7 +51,7 @@ _NAMES["ufunc"] = ufunc
 globals().update(_NAMES)
 
 ndarray = Tensor
-__array_api_version__ = "2024.12"
+__array_api_version__ = "2025.12"
 
 # Names whose code stands above this package; they are imported when they are first used. None is for the module itself.
 _ABOVE = {"fft": ("hologram.fft", None), "linalg": ("hologram.linalg", None), "polyfit": ("hologram.linalg.polynomial_fit", "polyfit")}

@@ -82,6 +82,8 @@ def _part_by_part(f: Callable[[Tensor], Tensor], z: Tensor) -> Tensor:
 
 
 def _binary(op: Op) -> Callable[[Any, Any], Tensor]:
+    if op.name == "floordiv":
+        return arithmetic.floor_division(infix=False)
     if op.name in _COMPARISONS:
         general = arithmetic.comparison(op)
     elif op.name in _EXTREMES:

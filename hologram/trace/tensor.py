@@ -135,7 +135,7 @@ class Tensor:
         return hooks.put(self, device)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
             raise ValueError(f"Array API version {api_version!r} is not supported")
         return namespace()
 
@@ -371,8 +371,8 @@ class Tensor:
     __rmul__ = binary_operator(ew.mul, swapped=True)
     __truediv__ = binary_operator(ew.div)
     __rtruediv__ = binary_operator(ew.div, swapped=True)
-    __floordiv__ = binary_operator(composite.floordiv)
-    __rfloordiv__ = binary_operator(composite.floordiv, swapped=True)
+    __floordiv__ = arithmetic.floor_division()
+    __rfloordiv__ = arithmetic.floor_division(swapped=True)
     __mod__ = binary_operator(composite.rem)
     __rmod__ = binary_operator(composite.rem, swapped=True)
     __lshift__ = binary_operator(composite.shl)
