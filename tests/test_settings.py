@@ -36,9 +36,9 @@ def test_misspelt_names_are_errors() -> None:
 def test_override_restores_what_was_there() -> None:
     assert Settings().code == ((), "", False, 2**30, False, False, False)
     with pytest.raises(KeyError), override(debug=3, disabled_passes=["simplify"], target="+fma"):
-        assert (settings.debug, settings.code) == (3, (("simplify",), "+fma", False, 2**30, False, False))
+        assert (settings.debug, settings.code) == (3, (("simplify",), "+fma", False, 2**30, False, False, False))
         raise KeyError
-    assert settings.debug == 0 and settings.code == ((), "", False, 2**30, False, False)
+    assert settings.debug == 0 and settings.code == ((), "", False, 2**30, False, False, False)
 
 
 @pytest.mark.parametrize(
