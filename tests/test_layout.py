@@ -11,6 +11,7 @@ import pytest
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 APART = {"support", "fuzz", "gpu"}  # folders with modules that are no tests: helpers, the fuzzer, the runner of the tests on GPUs
+CLIENTS = {"clients"}  # tests with other libraries, of many packages at once
 PACKAGES = {"torch": ROOT / "hologram_torch", "ffi": ROOT / "hologram_ffi"} | {name: ROOT / name for name in ("benchmarks", "docs", "examples")}
 MODULES = sorted(TESTS.rglob("*.py"))
 MOST_FILES = 20
@@ -75,6 +76,6 @@ def test_folders_are_packages_of_few_files_that_mirror_the_tree() -> None:
         files = [p for p in folder.iterdir() if p.is_file()]
         assert folder / "__init__.py" in files and len(files) <= MOST_FILES, f"{folder}: {len(files)} files"
         first, *rest = folder.relative_to(TESTS).parts or ("",)
-        if first and first not in APART:
+        if first and first not in APART | CLIENTS:
             mirrored = PACKAGES.get(first, ROOT / "hologram" / first).joinpath(*rest)
             assert mirrored.is_dir(), f"{folder} has tests of {mirrored}, which is not there"

@@ -34,6 +34,7 @@ from hologram.numpy import (
 from hologram.numpy.analysis import application, calculus, polynomials, statistics, windows
 from hologram.numpy.indexing import dynamic, index_arrays, read, updates
 from hologram.numpy.introspection import inspection, questions, types
+from hologram.numpy.numpy_keywords import with_numpy_keywords
 from hologram.numpy.ufuncs.catalogue import ufuncs
 from hologram.numpy.ufuncs.ufunc import ufunc
 from hologram.trace.tensor import Tensor
@@ -46,6 +47,7 @@ _NAMES = elementwise.FUNCTIONS | {name: getattr(module, name) for module in _MOD
 # these would hide, inside their own modules, what the modules need themselves
 _NAMES["array"] = _NAMES.pop("array_")
 _NAMES["broadcast_shapes"] = _NAMES.pop("broadcast_shapes_")
+_NAMES = with_numpy_keywords(_NAMES)
 _NAMES |= ufuncs(_NAMES)
 _NAMES["ufunc"] = ufunc
 globals().update(_NAMES)

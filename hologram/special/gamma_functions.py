@@ -52,7 +52,7 @@ def _gamma(x: Tensor) -> Tensor:
     return where(mirrored, below, where(x == 0, FUNCTIONS["copysign"](math.inf, x), where(isinf(x), math.inf, positive)))
 
 
-_gamma_function = Function(_gamma, [lambda x: _gamma_function(x) * digamma(x)])
+_gamma_function: Function = Function(_gamma, [lambda x: _gamma_function(x) * digamma(x)])
 
 
 def gamma(x: Any) -> Tensor:
@@ -267,7 +267,7 @@ def _hurwitz(s: Tensor, q: Tensor) -> Tensor:
     return total
 
 
-_hurwitz_zeta = Function(
+_hurwitz_zeta: Function = Function(
     lambda s, q: _hurwitz_at(s, q),
     [None, lambda s, q: -s * _hurwitz_zeta(s + 1.0, q)],
 )

@@ -1,13 +1,15 @@
 """NumPy's own functions on Tensors: the protocols ``__array_ufunc__`` and ``__array_function__``.
 
-What :mod:`hologram.numpy` has under the same name is called, and gives Tensors: ``np.sin(tensor)``, ``array + tensor``, ``np.mean(tensor, axis=0)``.
-What it lacks, functions or arguments, NumPy computes on the values and gives arrays; while tracing there are no values, which is a
-TracedValueError. So are the methods of ufuncs, ``np.add.reduce(tensor)``. Options of ufuncs are refused, and so is whatever writes into a Tensor.
+What :mod:`hologram.numpy` has under the same name, for SciPy's ufuncs :mod:`hologram.special`, is called, and gives Tensors:
+``np.sin(tensor)``, ``array + tensor``, ``np.mean(tensor, axis=0)``. What it lacks, functions or arguments, NumPy computes on the values and gives
+arrays; while tracing there are no values, which is a TracedValueError. So are the methods of ufuncs, ``np.add.reduce(tensor)``. Options of ufuncs are
+refused, and so is whatever writes into a Tensor.
 """
 
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -42,6 +44,7 @@ _SIGNATURES: dict[str, Callable[..., None]] = {
     "vdot": lambda a, b, /: None,
     "where": lambda condition, x=None, y=None, /: None,
 }
+_KNOWN_ORDERS = ("expn",)  # SciPy's takes arrays of orders
 _RENAMED = {"a_min": "min", "a_max": "max", "newshape": "shape"}  # parameters with two names in NumPy
 
 
@@ -50,7 +53,7 @@ def ufunc(of: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str,
     if any(hasattr(type(x), "__array_ufunc__") and not isinstance(x, (Tensor, np.ndarray, np.generic)) for x in inputs):
         return NotImplemented
     name = of.__name__
-    own = getattr(namespace(), name, None)
+    own = _own_ufunc(of)
     if method != "__call__":
         return _method(of, own, method, inputs, options)
     if options:
@@ -60,6 +63,17 @@ def ufunc(of: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str,
     if own is None:
         return of(*_values(inputs, f"numpy.{name}, which hologram.numpy lacks,"))
     return own(*[np.asarray(x) if isinstance(x, (list, tuple)) else x for x in inputs])
+
+
+def _own_ufunc(of: np.ufunc) -> Any:
+    """Hologram's function for a ufunc of NumPy's or of SciPy's special functions; None for any other, whatever its name is."""
+    name = of.__name__
+    if any(getattr(module, name, None) is of for module in (np, sys.modules["numpy._core.umath"])):
+        return getattr(namespace(), name, None)
+    theirs = sys.modules.get("scipy.special._ufuncs")
+    if theirs is not None and getattr(theirs, name, None) is of and name not in _KNOWN_ORDERS:
+        return getattr(namespace().special, name, None)
+    return None
 
 
 def _method(of: np.ufunc, own: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
