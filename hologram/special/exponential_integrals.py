@@ -75,7 +75,7 @@ def expi(x: Any) -> Tensor:
     Minus infinity at 0. The result has the shape and float type of ``x``, float32 for integers. Raises DTypeError for complex numbers.
 
     >>> hg.special.expi([1.0, -1.0])
-    Tensor([ 1.8951179 , -0.21938393], dtype=float32)
+    Tensor([ 1.8951178 , -0.21938394], dtype=float32)
     """
     return in_float64("expi", _expi_function, x)
 
@@ -84,7 +84,7 @@ def exp1(x: Any) -> Tensor:
     """Exponential integral E1: the integral of ``exp(-t) / t`` from ``x`` to infinity, ``x >= 0``; NaN below 0.
 
     >>> hg.special.exp1([0.5, 1.0])
-    Tensor([0.5597736 , 0.21938393], dtype=float32)
+    Tensor([0.5597736 , 0.21938394], dtype=float32)
     """
     return in_float64("exp1", lambda x: where(x < 0, math.nan, -_expi_function(-where(x < 0, 1.0, x))), x)
 

@@ -32,7 +32,7 @@ def cosm1(x: Any) -> Tensor:
     """``cos(x) - 1``, accurate next to 0.
 
     >>> hg.special.cosm1([0.0, 1e-4])
-    Tensor([-0.e+00, -5.e-09], dtype=float32)
+    Tensor([-0.0000000e+00, -4.9999995e-09], dtype=float32)
     """
     return in_float64("cosm1", lambda x: -2.0 * FUNCTIONS["sin"](0.5 * x) ** 2, x)
 
