@@ -15,7 +15,10 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-_CHANGE_CODE = ("disabled_passes", "target", "tf32", "hold_limit", "checked", "profile", "default_float", "default_int", "weak_numpy_scalars")
+_CHANGE_CODE = (
+    "disabled_passes", "target", "tf32", "hold_limit", "checked", "profile", "default_float", "default_int", "weak_numpy_scalars",
+    "standard_floor_divide",
+)  # fmt: skip
 listeners: list[Callable[[], None]] = []  # called when a field has changed that native code follows
 
 
@@ -77,6 +80,7 @@ class Settings:
     checked: bool = False  # HOLOGRAM_CHECKED: kernels of the CPU check every index, memory starts as NaNs between guard pages; several times slower
     progress: str = "auto"  # HOLOGRAM_PROGRESS: bars of long loops and compilations: auto, in terminals and notebooks; on, everywhere; off
     nans: str = ""  # HOLOGRAM_NANS: results are looked at: on, for NaN and Inf; nan, for NaN alone; see hg.debug.nans
+    standard_floor_divide: bool = False  # HOLOGRAM_STANDARD_FLOOR_DIVIDE: // with infinities as in the Array API, not as in NumPy
     profile: bool = False  # HOLOGRAM_PROFILE: programs for the CPU count the time of each step; set by hg.profile
     default_float: str = "float32"  # HOLOGRAM_DEFAULT_FLOAT: the element type of floats without one: float16, bfloat16, float32, float64
     default_int: str = "int64"  # HOLOGRAM_DEFAULT_INT: that of integers without one: int32, int64

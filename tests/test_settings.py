@@ -34,11 +34,11 @@ def test_misspelt_names_are_errors() -> None:
 
 
 def test_override_restores_what_was_there() -> None:
-    assert Settings().code == ((), "", False, 2**30, False, False, "float32", "int64", False)
+    assert Settings().code == ((), "", False, 2**30, False, False, "float32", "int64", False, False)
     with pytest.raises(KeyError), override(debug=3, disabled_passes=["simplify"], target="+fma"):
-        assert (settings.debug, settings.code) == (3, (("simplify",), "+fma", False, 2**30, False, False, "float32", "int64", False))
+        assert (settings.debug, settings.code) == (3, (("simplify",), "+fma", False, 2**30, False, False, "float32", "int64", False, False))
         raise KeyError
-    assert settings.debug == 0 and settings.code == ((), "", False, 2**30, False, False, "float32", "int64", False)
+    assert settings.debug == 0 and settings.code == ((), "", False, 2**30, False, False, "float32", "int64", False, False)
 
 
 @pytest.mark.parametrize(

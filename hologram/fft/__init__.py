@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms: the Array API standard's extension, 2024.12, and NumPy's names for two axes. See docs/linalg.md.
+"""Discrete Fourier transforms: the Array API standard's extension, 2025.12, and NumPy's names for two axes. See docs/linalg.md.
 
 Transforms are computed in the precision of their argument: float32 gives complex64, float64 complex128; integers become float32. On CPUs they run
 natively, on all threads; those of ``exact`` programs have the bits of NumPy's (docs/internals/fft.md).

@@ -1,4 +1,4 @@
-"""Linear algebra: the Array API standard's extension, 2024.12, and what JAX and NumPy have beside it. See docs/linalg.md.
+"""Linear algebra: the Array API standard's extension, 2025.12, and what JAX and NumPy have beside it. See docs/linalg.md.
 
 Matrices stand in the last two axes of stacks. Factorizations run in LAPACK, in float32, float64, complex64 and complex128; integers become float32.
 """

@@ -11,7 +11,14 @@ from hologram.trace.checks import choice
 from hologram.trace.decisions import decided
 from hologram.trace.tensor import Tensor
 
-__all__ = ["cholesky", "eigh", "eigvalsh", "qr", "svd", "svdvals"]
+__all__ = ["cholesky", "eig", "eigh", "eigvals", "eigvalsh", "qr", "svd", "svdvals"]
+
+
+class EigResult(NamedTuple):
+    """``eigenvalues`` (…, n) and ``eigenvectors`` (…, n, n), as columns; both complex."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
 
 
 class EighResult(NamedTuple):
@@ -99,6 +106,31 @@ def svdvals(x: Any, /) -> Tensor:
     Tensor([4., 3.], dtype=float32)
     """
     return factors.svd(matrices(x, "svdvals"), "values")[0]
+
+
+def eig(x: Any, /) -> EigResult:
+    """Eigenvalues and eigenvectors of square matrices (…, n, n): a named tuple ``(eigenvalues, eigenvectors)``.
+
+    Both are complex, of real matrices too, where NumPy's are complex only if they have to be; values (…, n) are in no order. Vectors (…, n, n) are
+    columns of norm 1 whose largest element is real. Neither has a derivative where eigenvalues are equal. Raises ShapeError for matrices that are
+    not square.
+
+    >>> hg.linalg.eig([[0.0, 1.0], [-1.0, 0.0]]).eigenvalues
+    Tensor([0.+1.j, 0.-1.j], dtype=complex64)
+    """
+    values, rows_of_vectors = factors.eig(square(x, "eig"), True)
+    return EigResult(values, hnp.matrix_transpose(rows_of_vectors))
+
+
+def eigvals(x: Any, /) -> Tensor:
+    """Eigenvalues (…, n) of square matrices (…, n, n), complex and in no order.
+
+    Raises ShapeError for matrices that are not square.
+
+    >>> hg.linalg.eigvals([[3.0, 1.0], [0.0, -1.0]])
+    Tensor([ 3.+0.j, -1.+0.j], dtype=complex64)
+    """
+    return factors.eig(square(x, "eigvals"), False)[0]
 
 
 def eigh(x: Any, /) -> EighResult:

@@ -208,6 +208,27 @@ def _eigh(tangents: Given, out: list[Tensor], x: Tensor, vectors: bool) -> Seque
     return [values, adjoint(hnp.matmul(v, _reciprocal_off_diagonal(apart) * z))]
 
 
+def _eig(tangents: Given, out: list[Tensor], x: Tensor, vectors: bool) -> Sequence[Tensor | None]:
+    """With ``z = v⁻¹ dx v``: ``dw`` is its diagonal, and ``dv = v (f ∘ z)`` as for ``eigh``, less what would change the columns' norms and make their
+    largest elements complex."""
+    (t,) = tangents
+    assert t is not None
+    w, rows_of_vectors = out if vectors else factors.eig(x, True)
+    v = _transposed(rows_of_vectors)
+    packed, pivots = factors.lu(v)
+    moved = hnp.matmul(hnp.astype(t, v.dtype), v)
+    z = _transposed(factors.lu_solve(v, packed, pivots, _transposed(moved)))
+    values = factors.diagonal(z)
+    if not vectors:
+        return [values, None]
+    apart = hnp.expand_dims(w, axis=-2) - hnp.expand_dims(w, axis=-1)
+    dv = hnp.matmul(v, _reciprocal_off_diagonal(apart) * z)
+    dv = dv - v * hnp.sum(conj(v) * dv, axis=-2, keepdims=True)
+    top = hnp.argmax(hnp.abs(v), axis=-2, keepdims=True)
+    turned = hnp.imag(hnp.take_along_axis(dv, top, axis=-2)) / hnp.real(hnp.take_along_axis(v, top, axis=-2))
+    return [values, _transposed(dv - 1j * v * turned)]
+
+
 transforms(rows.cholesky, jvp=_jvp(_cholesky), batch=_batch(rows.cholesky))
 transforms(rows.lu, jvp=_jvp(_lu), batch=_batch(rows.lu))
 transforms(rows.lu_solve, jvp=_jvp(_lu_solve), transpose=_lu_solve_transpose, batch=_batch(rows.lu_solve))
@@ -215,3 +236,4 @@ transforms(rows.triangular_solve, jvp=_jvp(_triangular_solve), transpose=_triang
 transforms(rows.lq, jvp=_jvp(_lq), batch=_batch(rows.lq))
 transforms(rows.svd, jvp=_jvp(_svd), batch=_batch(rows.svd))
 transforms(rows.eigh, jvp=_jvp(_eigh), batch=_batch(rows.eigh))
+transforms(rows.eig, jvp=_jvp(_eig), batch=_batch(rows.eig))

@@ -134,6 +134,12 @@ def svd(x: Tensor, mode: str) -> list[Tensor]:
     return run(rows.svd, [node_of(x)], mode + order)
 
 
+def eig(x: Tensor, vectors: bool) -> tuple[Tensor, Tensor]:
+    """Eigenvalues, and the transposed matrix of eigenvectors."""
+    values, rows_of_vectors = run(rows.eig, [node_of(x)], vectors)
+    return values, rows_of_vectors
+
+
 def eigh(x: Tensor, vectors: bool) -> tuple[Tensor, Tensor]:
     """Eigenvalues, and the adjoint of the matrix of eigenvectors."""
     values, adjoint_vectors = run(rows.eigh, [node_of(x)], vectors)

@@ -1,4 +1,4 @@
-"""The NumPy-like namespace: the Python Array API standard, 2024.12, and the NumPy names people expect beside it.
+"""The NumPy-like namespace: the Python Array API standard, 2025.12, and the NumPy names people expect beside it.
 
 Every function takes Tensors, NumPy arrays, nested lists and Python scalars, and gives Tensors. What holds for all is not said by each:
 
@@ -34,6 +34,7 @@ from hologram.numpy import (
 from hologram.numpy.analysis import application, calculus, polynomials, statistics, windows
 from hologram.numpy.indexing import dynamic, index_arrays, read, updates
 from hologram.numpy.introspection import inspection, questions, types
+from hologram.numpy.numpy_keywords import with_numpy_keywords
 from hologram.numpy.ufuncs.catalogue import ufuncs
 from hologram.numpy.ufuncs.ufunc import ufunc
 from hologram.support.wording import did_you_mean
@@ -47,15 +48,21 @@ _NAMES = elementwise.FUNCTIONS | {name: getattr(module, name) for module in _MOD
 # these would hide, inside their own modules, what the modules need themselves
 _NAMES["array"] = _NAMES.pop("array_")
 _NAMES["broadcast_shapes"] = _NAMES.pop("broadcast_shapes_")
+_NAMES = with_numpy_keywords(_NAMES)
 _NAMES |= ufuncs(_NAMES)
 _NAMES["ufunc"] = ufunc
 globals().update(_NAMES)
 
 ndarray = Tensor
-__array_api_version__ = "2024.12"
+__array_api_version__ = "2025.12"
 
 # Names whose code stands above this package; they are imported when they are first used. None is for the module itself.
-_ABOVE = {"fft": ("hologram.fft", None), "linalg": ("hologram.linalg", None), "polyfit": ("hologram.linalg.polynomial_fit", "polyfit")}
+_ABOVE = {
+    "fft": ("hologram.fft", None),
+    "linalg": ("hologram.linalg", None),
+    "special": ("hologram.special", None),
+    "polyfit": ("hologram.linalg.polynomial_fit", "polyfit"),
+}
 __all__ = sorted([*_NAMES, "ndarray", "polyfit"])
 
 

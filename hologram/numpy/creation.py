@@ -308,8 +308,8 @@ def triu(x: Any, /, k: int = 0) -> Tensor:
     return _triangle(x, k, ew.ge, "triu")
 
 
-def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Tensor]:
-    """Coordinates of a grid: a list of arrays, one for each axis, all of the grid's shape.
+def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
+    """Coordinates of a grid: a tuple of arrays, one for each axis, all of the grid's shape.
 
     ``indexing`` is ``xy``, with which the second axis of the result is that of the first array, or ``ij``. Raises ShapeError for arrays of more
     than one axis, ArgumentError for another ``indexing``.
@@ -331,7 +331,7 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> list[Tensor]:
         order = [1, 0, *order[2:]]
     lengths = [x.shape[0] if x.shape else 1 for x in nodes]
     shape = tuple(lengths[i] for i in order)
-    return [wrap(spread(x, shape, (order.index(i),) if x.shape else ())) for i, x in enumerate(nodes)]
+    return tuple([wrap(spread(x, shape, (order.index(i),) if x.shape else ())) for i, x in enumerate(nodes)])
 
 
 def broadcast_common(nodes: Sequence[Node], what: str) -> list[Node]:

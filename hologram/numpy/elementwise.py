@@ -82,6 +82,8 @@ def _part_by_part(f: Callable[[Tensor], Tensor], z: Tensor) -> Tensor:
 
 
 def _binary(op: Op) -> Callable[[Any, Any], Tensor]:
+    if op.name == "floordiv":
+        return arithmetic.floor_division(infix=False)
     if op.name in _COMPARISONS:
         general = arithmetic.comparison(op)
     elif op.name in _EXTREMES:
@@ -352,7 +354,7 @@ def isclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan:
     return close | (FUNCTIONS["isnan"](a) & FUNCTIONS["isnan"](b)) if equal_nan else close
 
 
-def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Tensor:
+def astype(x: Any, /, dtype: Any, *, copy: bool = True, device: Any = None) -> Tensor:
     """Elements converted to ``dtype``.
 
     Floats to integers truncate and saturate, NaN gives 0, where NumPy leaves these open; integers wrap around; to bool is ``x != 0``. Gives

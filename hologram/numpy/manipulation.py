@@ -144,7 +144,7 @@ def roll(x: Any, /, shift: Any, axis: Any = None) -> Tensor:
     return wrap(node)
 
 
-def repeat(x: Any, repeats: Any, /, axis: int | None = None, *, total_repeat_length: int | None = None) -> Tensor:
+def repeat(x: Any, /, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None) -> Tensor:
     """Repeats each element along ``axis``, or of ``x`` flattened for None.
 
     ``repeats`` is a number, or one for each element, whose values must be known: or the extent of the result must be, ``total_repeat_length``. What

@@ -218,8 +218,8 @@ def broadcast_to(x: Any, /, shape: Any) -> Tensor:
 _STRETCHED = "broadcasting gives several elements one place: copy it first, or assign to what was broadcast"
 
 
-def broadcast_arrays(*arrays: Any) -> list[Tensor]:
-    """Stretches arrays to their common shape: a list of views, read-only where elements repeat.
+def broadcast_arrays(*arrays: Any) -> tuple[Tensor, ...]:
+    """Stretches arrays to their common shape: a tuple of views, read-only where elements repeat.
 
     Raises ShapeError where the shapes do not broadcast.
 
@@ -228,7 +228,7 @@ def broadcast_arrays(*arrays: Any) -> list[Tensor]:
     """
     nodes = [array(x, "broadcast_arrays") for x in arrays]
     wide = broadcast_common(nodes, "broadcast_arrays")
-    return [viewed(x, n, w, why="" if n is w else _STRETCHED) for x, n, w in zip(arrays, nodes, wide, strict=True)]
+    return tuple([viewed(x, n, w, why="" if n is w else _STRETCHED) for x, n, w in zip(arrays, nodes, wide, strict=True)])
 
 
 def broadcast_shapes_(*shapes: Any) -> Shape:

@@ -14,6 +14,7 @@ from hologram.ir.node import Node
 from hologram.ir.op import Op
 from hologram.primitives import TABLE
 from hologram.primitives.scalar import composite
+from hologram.settings import settings
 from hologram.support.user_lines import located
 from hologram.trace.operators import (
     binary_operator,
@@ -70,6 +71,32 @@ def _whole(y: Any) -> int | None:
     if type(y) is int:
         return y
     return int(y) if type(y) is float and y.is_integer() else None
+
+
+def floor_division(swapped: bool = False, infix: bool = True) -> Callable[[Any, Any], Any]:
+    """``x1 // x2``, or ``x2 // x1`` where ``swapped``; see :func:`~hologram.trace.operators.binary_operator`.
+
+    ``settings.standard_floor_divide`` chooses, call by call, what holds where an operand is infinite.
+    """
+    as_numpy, as_standard = (
+        binary_operator(composite.floordiv, swapped, general, infix) for general in (None, lambda x, y: _with_infinite_quotients(x, y))
+    )
+
+    def method(x1: Any, x2: Any, /) -> Any:
+        return (as_standard if settings.standard_floor_divide else as_numpy)(x1, x2)
+
+    return method
+
+
+def _with_infinite_quotients(x: Any, y: Any) -> Any:
+    """The quotient rounded down; where an operand is infinite the true quotient, which is infinite, a zero or NaN."""
+    x, y = with_tensors((x, y), "floor_divide")
+    whole = elementwise(composite.floordiv, x, y)
+    if not whole._aval()[1].is_float:
+        return whole
+    infinite = elementwise(TABLE["or"], elementwise(TABLE["isinf"], x), elementwise(TABLE["isinf"], y))
+    chosen = stretched("floor_divide", (infinite._node, elementwise(TABLE["div"], x, y)._node, whole._node))
+    return wrap(record(TABLE["select"], chosen), whole._weak)
 
 
 def comparison(row: Op) -> Callable[[Any, Any], Any]:

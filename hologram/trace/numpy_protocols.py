@@ -1,6 +1,7 @@
 """NumPy's own functions on Tensors: the protocols ``__array_ufunc__`` and ``__array_function__``.
 
-What :mod:`hologram.numpy` has under the same name is called, and gives Tensors: ``np.sin(tensor)``, ``array + tensor``, ``np.mean(tensor, axis=0)``.
+What :mod:`hologram.numpy` has under the same name, for SciPy's ufuncs :mod:`hologram.special`, is called, and gives Tensors: ``np.sin(tensor)``,
+``array + tensor``, ``np.mean(tensor, axis=0)``.
 What it lacks, functions, arguments, options of ufuncs, NumPy computes on the values and gives arrays: with one warning for each function, as the
 setting ``warn_fallback`` has it. While tracing there are no values, which is a TracedValueError. So are the methods of ufuncs,
 ``np.add.reduce(tensor)``. NumPy writes into its own arrays, ``array += tensor``; whatever would write into a Tensor is refused.
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 import warnings
 from collections.abc import Callable
 from functools import lru_cache
@@ -47,6 +49,7 @@ _SIGNATURES: dict[str, Callable[..., None]] = {
     "vdot": lambda a, b, /: None,
     "where": lambda condition, x=None, y=None, /: None,
 }
+_KNOWN_ORDERS = ("expn",)  # SciPy's takes arrays of orders
 _RENAMED = {"a_min": "min", "a_max": "max", "newshape": "shape"}  # parameters with two names in NumPy
 
 
@@ -59,7 +62,7 @@ def ufunc(of: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str,
     others = (*inputs, *options.get("out", ()))
     if any(hasattr(type(x), "__array_ufunc__") and not isinstance(x, (Tensor, np.ndarray, np.generic)) for x in others):
         return NotImplemented
-    own = getattr(namespace(), of.__name__, None)
+    own = _own_ufunc(of)
     if method != "__call__":
         return _method(of, own, method, inputs, options)
     what = f"numpy.{of.__name__}"
@@ -104,6 +107,17 @@ def _depth() -> int:
     while frame is not None and frame is not user:
         level, frame = level + 1, frame.f_back
     return max(level - 1, 1)
+
+
+def _own_ufunc(of: np.ufunc) -> Any:
+    """Hologram's function for a ufunc of NumPy's or of SciPy's special functions; None for any other, whatever its name is."""
+    name = of.__name__
+    if any(getattr(module, name, None) is of for module in (np, sys.modules["numpy._core.umath"])):
+        return getattr(namespace(), name, None)
+    theirs = sys.modules.get("scipy.special._ufuncs")
+    if theirs is not None and getattr(theirs, name, None) is of and name not in _KNOWN_ORDERS:
+        return getattr(namespace().special, name, None)
+    return None
 
 
 def _method(of: np.ufunc, own: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:

@@ -139,7 +139,7 @@ class Tensor:
         return hooks.put(self, device)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
             raise ValueError(f"Array API version {api_version!r} is not supported")
         return namespace()
 
@@ -426,8 +426,8 @@ class Tensor:
     __rmul__ = binary_operator(ew.mul, swapped=True)
     __truediv__ = binary_operator(ew.div)
     __rtruediv__ = binary_operator(ew.div, swapped=True)
-    __floordiv__ = binary_operator(composite.floordiv)
-    __rfloordiv__ = binary_operator(composite.floordiv, swapped=True)
+    __floordiv__ = arithmetic.floor_division()
+    __rfloordiv__ = arithmetic.floor_division(swapped=True)
     __mod__ = binary_operator(composite.rem)
     __rmod__ = binary_operator(composite.rem, swapped=True)
     __lshift__ = binary_operator(composite.shl)
@@ -522,13 +522,14 @@ class Tensor:
 
     conjugate = conj
 
-    def flatten(self) -> Tensor:
-        """A copy with one axis, in C order."""
-        return namespace().ravel(self.__copy__())
+    def flatten(self, order: str = "C") -> Tensor:
+        """A copy with one axis, in C order. Raises ArgumentError for ``order="F"``."""
+        return namespace().ravel(self.__copy__(), order=order)
 
-    def reshape(self, *shape: Any, copy: bool | None = None) -> Tensor:
-        """``hologram.numpy.reshape`` of this Tensor; the shape is one argument, or its extents are the arguments."""
-        return namespace().reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape, copy=copy)
+    def reshape(self, *shape: Any, copy: bool | None = None, order: str = "C") -> Tensor:
+        """``hologram.numpy.reshape`` of this Tensor; the shape is one argument, or its extents are the arguments. Raises ArgumentError for
+        ``order="F"``."""
+        return namespace().reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape, copy=copy, order=order)
 
     def transpose(self, *axes: Any) -> Tensor:
         """``hologram.numpy.transpose`` of this Tensor; the axes are one argument, or the arguments."""

@@ -125,6 +125,25 @@ def test_eigh(shape: tuple[int, ...], dtype: Any, routines: str) -> None:
 
 @pytest.mark.crossed(3)
 @pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("shape", SQUARE)
+def test_eig(shape: tuple[int, ...], dtype: Any, routines: str) -> None:
+    x = numbers(shape, dtype)
+    w, v = (np.asarray(r) for r in la.eig(x))
+    assert w.shape == shape[:-1] and v.shape == shape and w.dtype == v.dtype == np.result_type(dtype, np.complex64)
+    close(x @ v, v * w[..., None, :], 500)
+    if v.size:
+        tops = np.take_along_axis(v, np.argmax(abs(v), axis=-2, keepdims=True), axis=-2)
+        np.testing.assert_allclose(np.linalg.norm(v, axis=-2), 1, rtol=1e-5)
+        np.testing.assert_allclose(tops.imag, 0, atol=1e-6)
+    values = np.asarray(la.eigvals(x))
+    for power in (1, 2, 3):
+        close(np.sum(values**power, axis=-1), np.trace(np.linalg.matrix_power(x, power), axis1=-2, axis2=-1).astype(w.dtype), 2000)
+        close(np.sum(w**power, axis=-1), np.sum(values**power, axis=-1), 2000)
+    if np.dtype(dtype).kind == "f":
+        np.testing.assert_array_equal(np.sort(w.imag), np.sort(-w.imag))
+
+
+@pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize(
     ("a", "b"),
     [((3, 3), (3,)), ((3, 3), (3, 2)), ((4, 3, 3), (3,)), ((4, 1, 3, 3), (5, 3, 2)), ((3, 3), (2, 3, 4)), ((0, 0), (0, 2)), ((3, 3), (3, 0))],
@@ -243,7 +262,7 @@ def test_third_derivatives_of_determinants() -> None:
 
 def test_numbers_that_are_not(routines: str) -> None:
     x = np.full((3, 3), np.nan)
-    for f in (la.cholesky, la.inv, la.det, la.svdvals, la.eigvalsh):
+    for f in (la.cholesky, la.inv, la.det, la.svdvals, la.eigvalsh, la.eigvals):
         assert np.isnan(np.asarray(f(x)).reshape(-1)[-1])
 
 
@@ -380,6 +399,8 @@ def differentiable(dtype: Any) -> list[Case]:
         ("svd_full", lambda x: gauge(la.svd(x).U), [rough]),
         ("eigvalsh", lambda x: la.eigvalsh(hermitian(x)), [p]),
         ("eigh", lambda x: gauge(la.eigh(hermitian(x)).eigenvectors), [p]),
+        ("eigvals", la.eigvals, [a]),
+        ("eig", lambda x: tuple(la.eig(x)), [a]),
         ("pinv", la.pinv, [tall]),
         ("pinv_wide", la.pinv, [wide]),
         ("lstsq", lambda x, y: la.lstsq(x, y).x, [tall, numbers((4, 2), dtype, 9)]),
@@ -491,7 +512,23 @@ def test_one_program_for_every_size() -> None:
             np.testing.assert_allclose(np.asarray(got), want, rtol=1e-9, atol=1e-12)
 
 
-UNARY = ["cholesky", "det", "eigh", "eigvalsh", "inv", "matrix_norm", "matrix_rank", "norm", "pinv", "qr", "slogdet", "svd", "svdvals", "trace"]
+UNARY = [
+    "cholesky",
+    "det",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "inv",
+    "matrix_norm",
+    "matrix_rank",
+    "norm",
+    "pinv",
+    "qr",
+    "slogdet",
+    "svd",
+    "svdvals",
+    "trace",
+]
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (3, 5), (5, 3)], ids=str)

@@ -1,4 +1,4 @@
-"""The Python Array API standard, 2024.12: names, keywords, inspection.
+"""The Python Array API standard, 2025.12: names, keywords, inspection.
 
 ``array_api_xfails.txt`` lists what the standard's own test suite finds; it is run by hand.
 """
@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 import numpy as np
 import pytest
@@ -53,13 +54,41 @@ def test_inspection() -> None:
     info = hnp.__array_namespace_info__()
     assert info.capabilities() == {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": None}
     assert info.default_device() == "cpu" == info.devices()[0]
+    assert isinstance(info.devices(), tuple)
     for device in info.devices():
         assert hnp.ones(2, device=device).device == device
     assert info.default_dtypes()["real floating"] == np.float32 and info.default_dtypes()["indexing"] == np.int64
     assert set(info.dtypes(kind="real floating")) == {"float32", "float64"}
     assert set(info.dtypes(kind=("bool", "unsigned integer"))) == {"bool", "uint8", "uint16", "uint32", "uint64"}
     assert len(info.dtypes()) == 13
-    assert hg.tensor([1.0]).__array_namespace__(api_version="2024.12") is hnp
+    for version in ("2021.12", "2024.12", "2025.12"):
+        assert hg.tensor([1.0]).__array_namespace__(api_version=version) is hnp
+    assert hnp.__array_api_version__ == "2025.12" and isinstance(hnp.meshgrid([1], [2]), tuple) and isinstance(hnp.broadcast_arrays([1], [2]), tuple)
+
+
+def test_capabilities_while_tracing() -> None:
+    """There are no values, so shapes cannot depend on them."""
+    seen = {}
+    hg.jit(lambda x: seen.update(hnp.__array_namespace_info__().capabilities()) or x)(np.ones(2))
+    assert seen == {"boolean indexing": False, "data-dependent shapes": False, "max dimensions": None}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_floor_division_by_and_of_infinities(dtype: Any) -> None:
+    """As NumPy by default; under the setting as the standard has it, lazily, traced, reflected, and beside programs of the other kind."""
+    x, y = (g.ravel() for g in np.meshgrid(*[np.array([-np.inf, -7.5, -0.0, 0.0, 2.0, np.inf, np.nan], dtype)] * 2))
+    with np.errstate(all="ignore"):
+        numpys = np.floor_divide(x, y)
+        standard = np.where(np.isinf(x) | np.isinf(y), x / y, numpys)
+    run = hg.jit(lambda x, y: (x // y, hnp.floor_divide(x, y), divmod(x, y)[0]))
+    for on, want in ((False, numpys), (True, standard), (False, numpys)):
+        with hg.settings.override(standard_floor_divide=on):
+            found = [*run(x, y), hg.tensor(x) // y, x // hg.tensor(y), hnp.floor_divide(x, y)]
+            for got in found:
+                np.testing.assert_array_equal(got, want)
+                np.testing.assert_array_equal(np.signbit(got)[want == 0], np.signbit(want[want == 0]))
+            np.testing.assert_array_equal((hnp.asarray([-np.inf, 5.0]) // 2.0), [-np.inf if on else np.nan, 2.0])
+            np.testing.assert_array_equal(hg.tensor([7, -7]) // 2, [3, -4])
 
 
 def test_limits_are_python_numbers() -> None:

@@ -101,11 +101,11 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Ten
     return where(points > knots[-1], heights[-1] if right is None else right, where(points == knots[-1], heights[-1], inside))
 
 
-def gradient(x: Any, *spacing: Any, axis: Any = None) -> Any:
-    """Slopes by central differences along every axis, or along ``axis``; one-sided at the ends.
+def gradient(x: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """Slopes by central differences along every axis, or along ``axis``; at the ends one-sided, of the first order or the second.
 
     ``spacing`` is one distance, one for each axis, or coordinates along each. One axis gives an array, several a list. Raises ShapeError for an
-    axis of fewer than two elements, ArgumentError for spacings of another number.
+    axis of no more elements than ``edge_order``, ArgumentError for spacings of another number.
 
     >>> hnp.gradient([1.0, 4.0, 9.0, 16.0])
     Tensor([3., 4., 6., 7.], dtype=float32)
@@ -114,21 +114,23 @@ def gradient(x: Any, *spacing: Any, axis: Any = None) -> Any:
     """
     node = array(x, "gradient")
     t = wrap(cast_node(node, dtypes.to_inexact(node.dtype)))
+    if edge_order not in (1, 2):
+        raise located(ArgumentError(f"gradient: edge_order is 1 or 2, not {edge_order!r}"))
     named = range(t.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
     axes = [axis_of(a, t.ndim, "gradient") for a in named]
     steps = list(spacing) * (len(axes) if len(spacing) == 1 else 1) or [1.0] * len(axes)
     if len(steps) != len(axes):
         raise located(ArgumentError(f"gradient: {len(steps)} spacings for {len(axes)} axes"))
-    found = [_slope(t, a, s) for a, s in zip(axes, steps, strict=True)]
+    found = [_slope(t, a, s, edge_order) for a, s in zip(axes, steps, strict=True)]
     return found[0] if len(found) == 1 else found
 
 
-def _slope(t: Tensor, axis: int, spacing: Any) -> Tensor:
+def _slope(t: Tensor, axis: int, spacing: Any, edge_order: int) -> Tensor:
     rows = array(moveaxis(t, axis, -1), "gradient")
     last = len(rows.shape) - 1
     n = rows.shape[last]
-    if isinstance(n, int) and n < 2:
-        raise located(ShapeError(f"gradient takes at least two elements along an axis, not shape {list(t.shape)}"))
+    if isinstance(n, int) and n <= edge_order:
+        raise located(ShapeError(f"gradient takes at least {edge_order + 1} elements along an axis, not shape {list(t.shape)}"))
     ends = wrap(sliced(rows, last, 1, n)) - wrap(sliced(rows, last, 0, n - 1))
     step = spacing if type(spacing) in (int, float) else wrap(array(spacing, "gradient")).astype(t.dtype)
     if type(step) is Tensor and step.ndim == 1:
@@ -139,7 +141,10 @@ def _slope(t: Tensor, axis: int, spacing: Any) -> Tensor:
     else:
         slopes = ends / step
         middle = (wrap(sliced(rows, last, 2, n)) - wrap(sliced(rows, last, 0, n - 2))) / (step * 2)
-    return moveaxis(concat([slopes[..., :1], middle, slopes[..., -1:]], axis=-1), -1, axis)
+    first, last_one = slopes[..., :1], slopes[..., -1:]
+    if edge_order == 2:  # the parabola through three points: its slope changes linearly
+        first, last_one = 2 * first - middle[..., :1], 2 * last_one - middle[..., -1:]
+    return moveaxis(concat([first, middle, last_one], axis=-1), -1, axis)
 
 
 def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor:

@@ -77,7 +77,7 @@ def take_axis(node: Node, indices: Any, axis: int, what: str, beyond: str = "rai
     return permuted(taken, [*range(rank, rank + axis), *range(rank), *range(rank + axis, rank + ndim - 1)])
 
 
-def take(x: Any, indices: Any, /, axis: int | None = None, *, mode: str | None = None) -> Tensor:
+def take(x: Any, /, indices: Any, axis: int | None = None, *, mode: str | None = None) -> Tensor:
     """Elements, or slices, of ``x`` at ``indices`` along ``axis``; of ``x`` flattened for None.
 
     The indices' axes take the place of ``axis``; negative ones count from the end. Known indices out of range raise IndexOutOfRange, unless

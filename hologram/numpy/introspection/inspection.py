@@ -10,6 +10,7 @@ from hologram import dtypes
 from hologram.ir.devices import devices
 from hologram.numpy.introspection.types import isdtype
 from hologram.trace.convert import device_name
+from hologram.trace.recorder import current
 
 __all__ = ["__array_namespace_info__"]
 
@@ -20,14 +21,15 @@ class Information:
     """Capabilities, defaults, element types and devices."""
 
     def capabilities(self) -> dict[str, Any]:
-        """Masks and functions like ``nonzero`` give shapes that depend on values, outside of traces; axes are not limited in number."""
-        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": None}
+        """Masks and functions like ``nonzero`` give shapes that depend on values, but not while tracing; axes are not limited in number."""
+        has_values = current() is None
+        return {"boolean indexing": has_values, "data-dependent shapes": has_values, "max dimensions": None}
 
     def default_device(self) -> str:
         return "cpu"
 
-    def devices(self) -> list[str]:
-        return list(devices())
+    def devices(self) -> tuple[str, ...]:
+        return tuple(devices())
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype]:
         device_name(device)

@@ -15,7 +15,9 @@ conventions are those in which LAPACK, which stores by columns, gives and takes 
 - ``svd(x; mode)``: singular values, descending, and unless ``mode`` is ``values``, ``u`` and ``v*`` with ``x = u s v*``, ``reduced`` or ``full``; of
   symbolic extents it says whether matrices are ``tall`` or ``wide``, too;
 - ``eigh(x; vectors)``: eigenvalues of a Hermitian matrix, ascending, and if ``vectors`` the conjugated eigenvectors as rows (else anything); reads
-  the lower triangle.
+  the lower triangle;
+- ``eig(x; vectors)``: eigenvalues of any square matrix, complex and in no order, and if ``vectors`` the eigenvectors as rows (else anything): of norm
+  1, the largest element real. A real matrix has its complex ones in conjugate pairs, that with the positive imaginary part first.
 """
 
 from __future__ import annotations
@@ -136,6 +138,13 @@ def _eigh_results(inputs: tuple[Node, ...], attrs: tuple[Any, ...]) -> list[Type
     return [(x.shape[:-1], dtypes.real_of(x.dtype)), (x.shape, x.dtype)]
 
 
+def _eig_results(inputs: tuple[Node, ...], attrs: tuple[Any, ...]) -> list[Type]:
+    (x,) = inputs
+    _check_square("eig", x)
+    dtype = dtypes.promote(x.dtype, dtypes.complex64)
+    return [(x.shape[:-1], dtype), (x.shape, dtype)]
+
+
 # --- meanings --------------------------------------------------------------------------------------------------------
 
 
@@ -250,6 +259,17 @@ def _eigh(x: np.ndarray, vectors: bool) -> list[np.ndarray]:
     return _each(one, x, [((n,), x.real.dtype), ((n, n), x.dtype)])
 
 
+def _eig(x: np.ndarray, vectors: bool) -> list[np.ndarray]:
+    n = x.shape[-1]
+    kind = np.result_type(x.dtype, np.complex64)
+
+    def one(a: np.ndarray) -> list[np.ndarray]:
+        w, v = np.linalg.eig(a)
+        return [w, v.T]
+
+    return _each(one, x, [((n,), kind), ((n, n), kind)])
+
+
 _quiet = np.errstate(all="ignore")
 cholesky = define_host_op("cholesky", 1, _cholesky_results, _quiet(_cholesky))
 lu = define_host_op("lu", 1, _lu_results, _quiet(_lu))
@@ -258,3 +278,4 @@ triangular_solve = define_host_op("triangular_solve", 2, _triangular_solve_resul
 lq = define_host_op("lq", 1, _lq_results, _quiet(_lq), "full", cost=2)
 svd = define_host_op("svd", 1, _svd_results, _quiet(_svd), "mode", cost=8)
 eigh = define_host_op("eigh", 1, _eigh_results, _quiet(_eigh), "vectors", cost=4)
+eig = define_host_op("eig", 1, _eig_results, _quiet(_eig), "vectors", cost=8)

@@ -289,6 +289,7 @@ _ATTRIBUTES: dict[str, list[tuple[Any, ...]]] = {
     "lq": [(False,), (True,)],
     "svd": [("values",), ("reduced",), ("full",)],
     "eigh": [(False,), (True,)],
+    "eig": [(False,), (True,)],
 }
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.lower.host_step import HostStep, work
 from hologram.ir.symbolic import Int, is_static, prod
@@ -170,6 +171,16 @@ def _eigh(step: HostStep) -> Native | None:
     return _made(step, "eigh", routines, integers, (0, 1, 2))
 
 
+def _eig(step: HostStep) -> Native | None:
+    x, n = step.node.inputs[0], step.node.inputs[0].shape[-1]
+    real = dtypes.real_of(x.dtype).itemsize
+    job = ord("V" if step.node.attrs[0] else "N")
+    lwork = (4 + 2 * _BLOCK) * n
+    routines = (None, "geev") if x.dtype.is_complex else ("geev", None)
+    integers = (n, x.dtype.itemsize, real, ord("N"), job, lwork, 2 * n, int(x.dtype.is_complex))
+    return _made(step, "eig", routines, integers, (0, 1, 2))
+
+
 _DESCRIBED: dict[str, Callable[[HostStep], Native | None]] = {
     "cholesky": _cholesky,
     "lu": _lu,
@@ -178,6 +189,7 @@ _DESCRIBED: dict[str, Callable[[HostStep], Native | None]] = {
     "lq": _lq,
     "svd": _svd,
     "eigh": _eigh,
+    "eig": _eig,
 }
 
 

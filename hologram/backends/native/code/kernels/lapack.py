@@ -464,3 +464,109 @@ def lapack_eigh(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
     a = Syevd(args)
     if a.n != 0:
         each(address(eigh), args, begin, end, a.lwork * a.item + a.lrwork * a.real + a.liwork * 4, scratch)
+
+
+class Geev(Struct):
+    context: Context
+    routine: Fortran
+    complex: Fortran
+    n: i64
+    item: i64
+    real: i64  # bytes of a real element
+    no: i64  # the letter for the vectors that are not wanted
+    job: i64
+    lwork: i64
+    lrwork: i64
+    is_complex: i64
+    x: ptr
+    w: ptr
+    v: ptr
+
+
+@native
+def real_element(of: ptr, k: i64, item: i64) -> f64:
+    if item == 8:
+        return Doubles(of)[k]
+    return Singles(of)[k]
+
+
+@native
+def put_pair(to: ptr, k: i64, item: i64, real: f64, imaginary: f64) -> void:
+    """The complex number ``k`` of an array whose parts have ``item`` bytes."""
+    if item == 8:
+        Doubles(to)[2 * k] = real
+        Doubles(to)[2 * k + 1] = imaginary
+        return
+    Singles(to)[2 * k] = real
+    Singles(to)[2 * k + 1] = imaginary
+
+
+@native
+def paired(w: ptr, v: ptr, values: ptr, vectors: ptr, n: i64, item: i64) -> void:
+    """Eigenvalues and vectors of a real matrix as complex numbers. Of a conjugate pair the routine gives the real and the imaginary part."""
+    for j in range(n):
+        imaginary = real_element(values, n + j, item)
+        put_pair(w, j, item, real_element(values, j, item), imaginary)
+        first = j - 1 if imaginary < 0.0 else j
+        for k in range(n):
+            part = 0.0
+            if imaginary > 0.0:
+                part = real_element(vectors, (first + 1) * n + k, item)
+            if imaginary < 0.0:
+                part = 0.0 - real_element(vectors, (first + 1) * n + k, item)
+            put_pair(v, j * n + k, item, real_element(vectors, first * n + k, item), part)
+
+
+@native
+def transpose_matrix(to: ptr, source: ptr, n: i64, item: i64) -> void:
+    for row in range(n):
+        for column in range(n):
+            copy(offset(to, (column * n + row) * item), offset(source, (row * n + column) * item), item)
+
+
+@native
+def all_finite(of: ptr, count: i64, item: i64) -> i64:
+    for k in range(count):
+        x = real_element(of, k, item)
+        if x - x != 0.0:
+            return 0
+    return 1
+
+
+@native
+def eig(args: ptr, i: i64, work: ptr, info: Ints) -> void:
+    """``work``: the matrix by columns, the vectors of a real one, the routine's own, and reals, which are the values of a real matrix."""
+    a = Geev(args)
+    n = a.n
+    size = n * n * a.item
+    vectors = offset(work, size)
+    rest = offset(vectors, size)
+    reals = offset(rest, a.lwork * a.item)
+    w = offset(a.w, i * n * 2 * a.real)
+    v = offset(a.v, i * n * n * 2 * a.real)
+    transpose_matrix(work, offset(a.x, i * size), n, a.item)
+    if all_finite(work, size // a.real, a.real) == 0:  # the routine would print, and give numbers
+        info[0] = 1
+    elif a.is_complex != 0:
+        a.complex(
+            address(a.no), address(a.job), address(a.n), work, address(a.n), w, v, address(a.n), v, address(a.n), rest, address(a.lwork), reals, info
+        )
+    else:
+        imaginary = offset(reals, n * a.real)
+        fill(vectors, size, 0)
+        a.routine(
+            address(a.no), address(a.job), address(a.n), work, address(a.n), reals, imaginary, vectors, address(a.n), vectors, address(a.n),
+            rest, address(a.lwork), info,
+        )  # fmt: skip
+        paired(w, v, reals, vectors, n, a.real)
+    if info[0] != 0:
+        fill(w, n * 2 * a.real, ONES)
+        fill(v, n * n * 2 * a.real, ONES)
+
+
+@exported
+def lapack_eig(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
+    """The vectors, which the routine gives as columns, are the rows of v."""
+    a = Geev(args)
+    if a.n != 0:
+        each(address(eig), args, begin, end, (2 * a.n * a.n + a.lwork) * a.item + a.lrwork * a.real, scratch)

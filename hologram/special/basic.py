@@ -1,6 +1,4 @@
-"""Special functions, under the names of ``scipy.special``.
-
-Every function takes Tensors, NumPy arrays and numbers that broadcast, computes integers in the default float type, has derivatives, and fuses.
+"""Special functions of one argument or of two that are ops of their own or short compositions of these.
 
 Largest errors, in ULP: 2 for erf, erfc, erfinv and expit, 3 for gammaln and digamma of positive arguments, xlogy, xlog1py, ndtr and ndtri, 4 for
 erfcx, i0e and i1e, 8 for polygamma up to order 5. Below zero gammaln, digamma and polygamma come from reflection formulas and err by up to 4 ULP of
@@ -31,7 +29,7 @@ from hologram.trace.tensor import Tensor
 from hologram.transform.api import stop_gradient
 
 __all__ = [
-    "betaln", "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "expit", "gammaln", "i0", "i0e", "i1", "i1e", "kl_div", "log_ndtr", "log_softmax",
+    "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "expit", "gammaln", "i0", "i0e", "i1", "i1e", "kl_div", "log_ndtr", "log_softmax",
     "logit", "logsumexp", "ndtr", "ndtri", "polygamma", "rel_entr", "softmax", "xlog1py", "xlogy",
 ]  # fmt: skip
 
@@ -97,18 +95,6 @@ def polygamma(n: int, x: Any) -> Tensor:
         return digamma(x)
     (node,), _, weak = promoted("polygamma", (weakly(x, "polygamma"),), dtypes.to_inexact, keep=True)
     return wrap(record(TABLE["polygamma"], (node,), (order,)), weak)
-
-
-def betaln(a: Any, b: Any) -> Tensor:
-    """Logarithm of the beta function of positive numbers, which broadcast.
-
-    Errors are those of the three :func:`gammaln` that it is made of.
-
-    >>> hg.special.betaln([1.0, 2.0], 3.0)
-    Tensor([-1.0986123, -2.4849067], dtype=float32)
-    """
-    x, y = _floats("betaln", a, b)
-    return gammaln(x) + gammaln(y) - gammaln(x + y)
 
 
 def i1(x: Any) -> Tensor:
