@@ -286,7 +286,7 @@ def real_of(d: DType) -> DType:
     return {complex64: float32, complex128: float64}.get(d, d)
 
 
-def follow_settings() -> None:
+def _follow_settings() -> None:
     """Sets the types of what has none, as ``settings.default_float`` and ``settings.default_int`` say."""
     global default_float, default_int, default_complex
     found = _BY_NAME[settings.default_float], _BY_NAME[settings.default_int]
@@ -297,8 +297,8 @@ def follow_settings() -> None:
         to_inexact.cache_clear()
 
 
-listeners.append(follow_settings)
-follow_settings()
+listeners.append(_follow_settings)
+_follow_settings()
 
 
 def loses_part(a: DType, b: DType) -> bool:
