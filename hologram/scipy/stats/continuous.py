@@ -444,6 +444,9 @@ class _WrapCauchy(Continuous):
     def _cdf(self, z: Tensor, c: Tensor) -> Tensor:
         return hnp.atan2((1 + c) / (1 - c) * hnp.sin(z * 0.5), hnp.cos(z * 0.5)) / math.pi
 
+    def _ppf(self, q: Tensor, c: Tensor) -> Tensor:
+        return hnp.atan2((1 - c) / (1 + c) * hnp.sin(q * math.pi), hnp.cos(q * math.pi)) * 2
+
 
 cauchy = _Cauchy("cauchy")
 expon = _Expon("expon")

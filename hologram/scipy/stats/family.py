@@ -12,11 +12,13 @@ from typing import Any
 
 import hologram.numpy as hnp
 from hologram import dtypes, special
+from hologram.control.loops import fori_loop
 from hologram.errors import ArgumentError, UnsupportedError
 from hologram.numpy.arguments import shape_of, wrap
 from hologram.support.user_lines import located
 from hologram.trace.operators import promoted
 from hologram.trace.tensor import Tensor
+from hologram.transform.api import stop_gradient
 
 __all__ = ["Continuous", "Discrete", "special_function"]
 
@@ -199,7 +201,7 @@ class Continuous(Family):
     def _quantile(self, method: str, q: Any, args: Any, named: Any) -> Tensor:
         formula, other = self._formula(f"_{method}"), self._formula("_isf" if method == "ppf" else "_ppf")
         if formula is None and other is None:
-            raise self._absent(method)
+            formula = self._inverted(method)
         share, shapes, loc, scale = self._values(method, q, args, named)
         low, high = self._support(*shapes)
         first, last = (low, high) if method == "ppf" else (high, low)
@@ -208,6 +210,38 @@ class Continuous(Family):
         value = formula(safe, *shapes) if formula is not None else other(1 - safe, *shapes)  # type: ignore[misc]  # one of them is there
         value = hnp.where(share == 0, first, hnp.where(share == 1, last, hnp.where(inner, value, NAN)))
         return hnp.where((scale > 0) & self._valid(*shapes), _moved(value, loc, scale), NAN)
+
+    def _inverted(self, method: str) -> Formula:
+        """The quantile function from probabilities, by bisection."""
+        kind, sign = ("cdf", 1.0) if method == "ppf" else ("sf", -1.0)
+        if self._formula("_cdf", "_sf", "_logcdf", "_logsf") is None:
+            raise self._absent(method)
+        probability, (low, high) = self._probability(kind), (self.low, self.high)
+        scale: Formula = hnp.sinh if low == -INF else (hnp.exp if high == INF else lambda u: high * special.expit(u) + low)
+
+        def quantile(q: Tensor, *shapes: Tensor) -> Tensor:
+            fixed = [stop_gradient(v) for v in (q, *shapes)]
+            x = _bisected(lambda u: sign * (probability(scale(u), *fixed[1:]) - fixed[0]), scale, fixed)
+            slope = hnp.exp(self._logpdf(x, *fixed[1:]))
+            error = sign * (q - probability(x, *shapes)) / slope
+            return x + (error - stop_gradient(error))  # which is 0, and has the derivatives of the implicit function
+
+        return quantile
+
+
+def _bisected(excess: Formula, scale: Formula, arguments: Sequence[Tensor]) -> Tensor:
+    """Where the rising ``excess`` changes its sign, on a scale on which numbers of all magnitudes are near."""
+    like = sum(arguments[1:], arguments[0])
+    most, steps = (700.0, 62) if like.dtype.itemsize == 8 else (86.0, 32)
+
+    def halve(_: Any, bounds: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        low, high = bounds
+        middle = 0.5 * (low + high)
+        beyond = excess(middle) > 0
+        return hnp.where(beyond, low, middle), hnp.where(beyond, middle, high)
+
+    low, high = fori_loop(0, steps, halve, (hnp.full_like(like, -most), hnp.full_like(like, most)))
+    return scale(0.5 * (low + high))
 
 
 class Discrete(Family):
@@ -257,15 +291,31 @@ class Discrete(Family):
 
     def ppf(self, q: Any, *args: Any, **named: Any) -> Tensor:
         """Quantile function: the least number whose distribution function is at least ``q``; NaN for ``q`` beyond 0 and 1."""
-        formula = self._formula("_ppf")
-        if formula is None:
-            raise self._absent("ppf")
+        formula = self._formula("_ppf") or self._least()
         share, shapes, loc, _ = self._values("ppf", q, args, named)
         low, high = self._support(*shapes)
         inner = (share > 0) & (share < 1)
         value = formula(hnp.where(inner, share, 0.5), *shapes)
         value = hnp.where(share == 0, low - 1.0, hnp.where(share == 1, high, hnp.where(inner, value, NAN)))
         return hnp.where(self._valid(*shapes), value + loc, NAN)
+
+    def _least(self) -> Formula:
+        """The quantile function by bisection of integers."""
+        probability = self._probability("cdf")
+
+        def quantile(q: Tensor, *shapes: Tensor) -> Tensor:
+            low, high = (hnp.broadcast_to(hnp.asarray(v).astype(q.dtype), q.shape) for v in self._support(*shapes))
+            most, steps = (2.0**52, 53) if q.dtype.itemsize == 8 else (2.0**23, 24)
+
+            def halve(_: Any, bounds: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+                below, reached = bounds
+                middle = hnp.floor(0.5 * (below + reached))
+                enough = probability(middle, *shapes) >= q
+                return hnp.where(enough, below, middle), hnp.where(enough, middle, reached)
+
+            return fori_loop(0, steps + 1, halve, (low - 1, hnp.minimum(high, most)))[1]
+
+        return quantile
 
     def rvs(self, *args: Any, **named: Any) -> Tensor:
         """Random integers of shape ``size`` (that of the parameters by default), drawn with the key ``random_state``, which must be given."""

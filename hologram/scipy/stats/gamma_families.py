@@ -96,7 +96,11 @@ class _T(Continuous):
         return -(df + 1) * 0.5 * hnp.log1p(z * z / df) - 0.5 * hnp.log(df) - betaln(0.5, df * 0.5)
 
     def _cdf(self, z: Tensor, df: Tensor) -> Tensor:
-        tail = special_function("betainc", "stats.t.cdf")(df * 0.5, 0.5, df / (df + z * z)) * 0.5
+        """Of the tail, or next to 0, where its digits would be lost, of the middle."""
+        near, half = z * z < df, hnp.full_like(df, 0.5)
+        first, second = hnp.where(near, half, df * 0.5), hnp.where(near, df * 0.5, half)
+        part = special_function("betainc", "stats.t.cdf")(first, second, hnp.where(near, z * z, df) / (df + z * z)) * 0.5
+        tail = hnp.where(near, 0.5 - part, part)
         return hnp.where(z < 0, tail, 1 - tail)
 
     def _sf(self, z: Tensor, df: Tensor) -> Tensor:
