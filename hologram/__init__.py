@@ -87,7 +87,7 @@ _WHERE = {
     "while_loop": "control.loops",
 }
 _PACKAGES = ("dtypes", "errors", "fft", "lax", "linalg", "nn", "numpy", "random", "settings", "special")
-_MODULES = {name: name for name in _PACKAGES} | {"backend": "sdk.backend", "ops": "sdk.ops", "tree": "trace.tree"}
+_MODULES = {name: name for name in _PACKAGES} | {"backend": "sdk.backend", "dask": "dask", "ops": "sdk.ops", "tree": "trace.tree"}
 
 __all__ = [
     "Buffer", "Executor", "ShapeDtypeStruct", "Tensor", "__version__", "as_image", "asarray", "associative_scan", "backend",

@@ -125,6 +125,10 @@ class CacheWarning(UserWarning):
     """An entry of the disk cache was refused, and why."""
 
 
+class UntracedWarning(UserWarning):
+    """A function that was to be compiled runs as it is, and why."""
+
+
 def is_defect(e: Exception) -> bool:
     """Whether an exception tells of a defect of the compiler, not of something that it refuses.
 

@@ -2,7 +2,8 @@
 
 What :mod:`hologram.numpy` has under the same name is called, and gives Tensors: ``np.sin(tensor)``, ``array + tensor``, ``np.mean(tensor, axis=0)``.
 What it lacks, functions or arguments, NumPy computes on the values and gives arrays; while tracing there are no values, which is a
-TracedValueError. So are the methods of ufuncs, ``np.add.reduce(tensor)``. Options of ufuncs are refused, and so is whatever writes into a Tensor.
+TracedValueError. So are the methods of ufuncs, ``np.add.reduce(tensor)``. Options of ufuncs but
+``dtype`` are refused, and so is whatever writes into a Tensor.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from hologram.errors import ArgumentError
 from hologram.support.user_lines import located
 from hologram.trace.tensor import Tensor, namespace
+from hologram.trace.ufunc_options import with_dtype
 
 _WRITERS = ("copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask")  # into their first argument
 _ATTRIBUTES: dict[str, Callable[..., Any]] = {  # what is known without values
@@ -53,6 +55,7 @@ def ufunc(of: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str,
     own = getattr(namespace(), name, None)
     if method != "__call__":
         return _method(of, own, method, inputs, options)
+    inputs, options = with_dtype(of, inputs, options)
     if options:
         given = ", ".join(f"{option}=" for option in options)
         advice = "write x = x + y for x += y where x is an array" if "out" in options else f"use hologram.numpy.{name}, where and astype"
