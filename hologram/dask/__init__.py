@@ -1,7 +1,7 @@
 """Dask arrays whose blocks are Tensors, and the compilation of what Dask computes block by block.
 
-Importing this package tells Dask that Tensors are blocks. :func:`fuse` compiles the blockwise part of arrays' graphs, :func:`optimize` is the same as
-Dask's optimiser of arrays. Needs the library ``dask`` with its arrays.
+Dask knows Tensors once both libraries are imported. :func:`fuse` compiles the blockwise part of arrays' graphs, :func:`optimize` is the same as Dask's
+optimiser of arrays. Needs the library ``dask`` with its arrays.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 try:
-    from hologram.dask import registration
     from hologram.dask.optimization import fuse, optimize
 except ModuleNotFoundError as e:
     if (e.name or "").partition(".")[0] != "dask":
@@ -17,8 +16,6 @@ except ModuleNotFoundError as e:
     raise ModuleNotFoundError('hologram.dask needs Dask\'s arrays: pip install "dask[array]"', name=e.name) from None
 
 __all__ = ["fuse", "optimize"]
-
-registration.register()
 
 
 def __dir__() -> list[Any]:

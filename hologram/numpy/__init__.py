@@ -54,7 +54,12 @@ ndarray = Tensor
 __array_api_version__ = "2024.12"
 
 # Names whose code stands above this package; they are imported when they are first used. None is for the module itself.
-_ABOVE = {"fft": ("hologram.fft", None), "linalg": ("hologram.linalg", None), "polyfit": ("hologram.linalg.polynomial_fit", "polyfit")}
+_ABOVE = {
+    "fft": ("hologram.fft", None),
+    "lib": ("hologram.numpy.lib", None),
+    "linalg": ("hologram.linalg", None),
+    "polyfit": ("hologram.linalg.polynomial_fit", "polyfit"),
+}
 __all__ = sorted([*_NAMES, "ndarray", "polyfit"])
 
 

@@ -36,7 +36,7 @@ _MODULES = {
 }
 
 _LIBRARIES = {  # modules of other libraries, and where is written what they are told about Tensors
-    "dask.array": "dask.registration",
+    "dask.array": "libraries.dask",
     "einops._backends": "libraries.einops",
     "opt_einsum.backends.dispatch": "libraries.opt_einsum",
 }

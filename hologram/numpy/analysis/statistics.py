@@ -11,7 +11,7 @@ from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
 from hologram.ir.symbolic import prod
 from hologram.numpy import reductions as plain
-from hologram.numpy.arguments import array, axes_of, permuted, reshaped, wrap
+from hologram.numpy.arguments import array, axes_of, cast_to, permuted, reshaped, wrap
 from hologram.numpy.complexes import conj, squared_modulus
 from hologram.numpy.elementwise import FUNCTIONS, limits, where
 from hologram.numpy.indexing.read import take_along_axis
@@ -99,7 +99,7 @@ def _quantile(x: Any, q: Any, axis: Any, method: str, keepdims: bool, skip_nan: 
     return moveaxis(found, -1, 0).reshape((*share.shape, *kept))
 
 
-def quantile(x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
+def quantile(x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
     """The values below which the shares ``q``, from 0 to 1, of the elements over ``axis`` are.
 
     The axes of ``q`` come first in the result. Between two elements ``method`` decides: ``linear``, ``lower``, ``higher``, ``midpoint`` or
@@ -114,7 +114,7 @@ def quantile(x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", kee
     return _quantile(x, q, axis, method, keepdims, False, "quantile")
 
 
-def nanquantile(x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
+def nanquantile(x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
     """:func:`quantile` of the elements that are not NaN; NaN where all are.
 
     >>> hnp.nanquantile([1.0, hnp.nan, 3.0], 0.5)
@@ -123,7 +123,7 @@ def nanquantile(x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", 
     return _quantile(x, q, axis, method, keepdims, True, "nanquantile")
 
 
-def percentile(x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
+def percentile(x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
     """:func:`quantile` with shares ``q`` in percent, from 0 to 100.
 
     >>> hnp.percentile([1.0, 2.0, 3.0, 4.0, 5.0], 25)
@@ -132,7 +132,7 @@ def percentile(x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", k
     return _quantile(x, _share(q, "percentile") / 100, axis, method, keepdims, False, "percentile")
 
 
-def nanpercentile(x: Any, q: Any, /, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
+def nanpercentile(x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
     """:func:`percentile` of the elements that are not NaN; NaN where all are.
 
     >>> hnp.nanpercentile([1.0, hnp.nan, 3.0], 50)
@@ -255,10 +255,10 @@ def nanargmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Ten
     return plain.argmin(_filled(x, float("inf"), "nanargmin")[0], axis, keepdims)
 
 
-def _wide(x: Any, what: str) -> tuple[Tensor, Any]:
+def _wide(x: Any, dtype: Any, what: str) -> tuple[Tensor, Any]:
     """``x`` in the type that statistics are computed in, and the type of their result: as ``mean`` has it, narrow floats in float32."""
     node = array(x, what)
-    node = cast_node(node, dtypes.to_inexact(node.dtype))
+    node = cast_node(node, dtypes.to_inexact(node.dtype)) if dtype is None else cast_to(node, dtype)
     return wrap(cast_node(node, dtypes.compute_type(node.dtype))), node.dtype
 
 
@@ -267,13 +267,13 @@ def _mean_without_nans(t: Tensor, axis: Any, keepdims: bool) -> Tensor:
     return plain.sum(values, axis, keepdims=keepdims) / plain.sum(~gaps, axis, keepdims=keepdims).astype(values.dtype)  # type: ignore[operator]
 
 
-def nanmean(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Mean over ``axis`` of the elements that are not NaN; NaN where all are. Types are those of :func:`mean`.
+def nanmean(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """Mean over ``axis`` of the elements that are not NaN; NaN where all are. Types and ``dtype`` are those of :func:`mean`.
 
     >>> hnp.nanmean([1.0, hnp.nan, 3.0])
     Tensor(2., dtype=float32)
     """
-    t, result = _wide(x, "nanmean")
+    t, result = _wide(x, dtype, "nanmean")
     return _mean_without_nans(t, axis, keepdims).astype(result)
 
 
@@ -284,23 +284,24 @@ def _variance_without_nans(t: Tensor, axis: Any, keepdims: bool, ddof: float) ->
     return where(count > 0, plain.sum(squares, axis, keepdims=keepdims) / count, float("nan"))
 
 
-def nanvar(x: Any, /, axis: Any = None, keepdims: bool = False, *, ddof: float = 0) -> Tensor:
-    """Variance over ``axis`` of the elements that are not NaN, divided by their count less ``ddof``; NaN where that is not positive.
+def nanvar(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, ddof: float = 0) -> Tensor:
+    """Variance over ``axis`` of the elements that are not NaN, divided by their count less ``ddof``; NaN where that is not positive. It is computed,
+    and given, in ``dtype`` where that is named.
 
     >>> hnp.nanvar([1.0, hnp.nan, 3.0])
     Tensor(1., dtype=float32)
     """
-    t, result = _wide(x, "nanvar")
+    t, result = _wide(x, dtype, "nanvar")
     return _variance_without_nans(t, axis, keepdims, ddof).astype(dtypes.real_of(result))
 
 
-def nanstd(x: Any, /, axis: Any = None, keepdims: bool = False, *, ddof: float = 0) -> Tensor:
+def nanstd(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, ddof: float = 0) -> Tensor:
     """Standard deviation over ``axis`` of the elements that are not NaN: the square root of :func:`nanvar`.
 
     >>> hnp.nanstd([1.0, hnp.nan, 3.0])
     Tensor(1., dtype=float32)
     """
-    t, result = _wide(x, "nanstd")
+    t, result = _wide(x, dtype, "nanstd")
     return FUNCTIONS["sqrt"](_variance_without_nans(t, axis, keepdims, ddof)).astype(dtypes.real_of(result))
 
 

@@ -1,4 +1,4 @@
-"""Tells Dask's arrays about Tensors: a type of blocks, and the functions that Dask finds by the type of a block."""
+"""Dask's arrays: Tensors are a type of blocks, and some functions are found by the type of a block. What compiles graphs is ``hologram.dask``."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from dask.array.chunk_types import is_valid_chunk_type
 from dask.array.dispatch import einsum_lookup, percentile_lookup
 from dask.array.percentile import _percentile
 
-from hologram.trace.convert import asarray
 from hologram.trace.tensor import Tensor, namespace
 
 
 def register() -> None:
-    """Registers Tensors with Dask. Called again it does nothing."""
+    """Tells Dask about Tensors. Called again it does nothing."""
     if not is_valid_chunk_type(Tensor):
         register_chunk_type(Tensor)
         percentile_lookup.register(Tensor, _percentile_of_block)
@@ -25,7 +24,7 @@ def register() -> None:
 def _percentile_of_block(block: Tensor, q: Any, method: str = "linear") -> Any:
     """What Dask merges to the percentiles of an array: those of one block, and its size."""
     values, size = _percentile(np.asarray(block), q, method)
-    return asarray(values), size
+    return namespace().asarray(values), size
 
 
 def _einsum_of_blocks(subscripts: str, *blocks: Tensor, dtype: Any = None, casting: str = "safe", **options: Any) -> Tensor:
