@@ -11,7 +11,9 @@ import pytest
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 APART = {"support", "fuzz", "gpu"}  # folders with modules that are no tests: helpers, the fuzzer, the runner of the tests on GPUs
-PACKAGES = {"torch": ROOT / "hologram_torch", "ffi": ROOT / "hologram_ffi", "clients": ROOT / "hologram"} | {name: ROOT / name for name in ("benchmarks", "docs", "examples")}
+PACKAGES = {"torch": ROOT / "hologram_torch", "ffi": ROOT / "hologram_ffi", "clients": ROOT / "hologram"} | {
+    name: ROOT / name for name in ("benchmarks", "docs", "examples")
+}
 MODULES = sorted(TESTS.rglob("*.py"))
 MOST_FILES = 20
 

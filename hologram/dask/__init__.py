@@ -1,7 +1,7 @@
 """Dask arrays whose blocks are Tensors, and the compilation of what Dask computes block by block.
 
-Dask knows Tensors once both libraries are imported. :func:`fuse` compiles the blockwise part of arrays' graphs, :func:`optimize` is the same as Dask's
-optimiser of arrays. Needs the library ``dask`` with its arrays.
+Dask knows Tensors once both libraries are imported. :func:`fuse` compiles the blockwise part of arrays' graphs, :func:`optimize` is the same as an
+optimiser of arrays for Dask. Needs the library ``dask`` with its arrays.
 """
 
 from __future__ import annotations

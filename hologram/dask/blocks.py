@@ -10,7 +10,6 @@ blocks give NumPy arrays; where Hologram's element types would differ from NumPy
 
 from __future__ import annotations
 
-import random
 import threading
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -33,6 +32,7 @@ from hologram.trace.tensor import Tensor
 
 RESTORED_LIMIT = 256  # layers' functions that a process keeps by their pickles
 _LIBRARIES = ("dask", "numpy", "_operator", "operator", "functools", "hologram")  # users can do nothing about functions of these
+_RANDOM_ATTEMPTS = 3
 _RANDOM_MODULES = ("random", "numpy.random", "dask.array.random")
 
 
@@ -200,13 +200,12 @@ class TracedStage(Stage):
     def _traced(self, wanted: Sequence[Hashable], *blocks: Any) -> list[Any]:
         values = {**self.layer.constants, **dict(zip(self.inputs, blocks, strict=True))}
         for key in self.keys:
-            before = _random_states()
             try:
-                values[key] = self.layer.tasks[key](values)
+                values[key] = _without_randomness(self.layer.tasks[key], values)
+            except _RandomNumbers:
+                raise Untraceable([key], "it draws random numbers, which would be the same in each block") from None
             except Exception as e:
                 raise Untraceable([key], f"{type(e).__name__}: {e}") from e
-            if before != _random_states():
-                raise Untraceable([key], "it draws random numbers, which would be the same in each block")
         return [values[k] for k in wanted]
 
     def _compare(self, blocks: list[Any]) -> None:
@@ -233,9 +232,23 @@ class TracedStage(Stage):
         return [values[k] for k in self.keys]
 
 
-def _random_states() -> Any:
+class _RandomNumbers(Exception):
+    """A task draws numbers from NumPy's global generator."""
+
+
+def _without_randomness(task: GraphNode, values: dict[Hashable, Any]) -> Any:
+    """What ``task`` gives. Raises _RandomNumbers. Other threads draw numbers, too: a task that once leaves the generator as it was draws none."""
+    for _ in range(_RANDOM_ATTEMPTS):
+        before = _random_state()
+        result = task(values)
+        if before == _random_state():
+            return result
+    raise _RandomNumbers
+
+
+def _random_state() -> Any:
     state: Any = np.random.get_state(legacy=True)
-    return state[1].tobytes(), state[2:], random.getstate()
+    return state[1].tobytes(), state[2:]
 
 
 def _empty(x: Any) -> Any:

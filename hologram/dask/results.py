@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,8 @@ from hologram.trace.lazy import evaluate
 from hologram.trace.tensor import Tensor
 
 _FREE_PART = 16  # of a worker's memory one in so many parts may be free memory that is kept for results to come
+_TRIM_INTERVAL = 100  # milliseconds between looks at the free memory of a worker
+_watched: weakref.WeakSet[Any] = weakref.WeakSet()  # workers whose free memory is looked after
 
 
 class Evaluated:
@@ -40,9 +43,7 @@ def evaluated(result: Any) -> Any:
     _collect(result, tensors)
     if tensors:
         evaluate(*tensors)
-        limit = _worker_limit()
-        if limit and storage.statistics()["cached"] > limit // _FREE_PART:
-            storage.clear_caches()
+        _watch_worker()
     return result
 
 
@@ -57,13 +58,32 @@ def _collect(result: Any, tensors: list[Tensor]) -> None:
             _collect(x, tensors)
 
 
-def _worker_limit() -> int:
-    """The bytes that the ``distributed`` worker that runs this task may use; 0 where there is no worker, or no limit."""
+def _watch_worker() -> None:
+    """Gives free memory of the ``distributed`` worker that runs this task back to the system, from now on.
+
+    Dask counts it as used. A worker that has too much of that runs no tasks, in which memory would be used again, so it is looked after between them.
+    """
     workers = sys.modules.get("distributed.worker")
     if workers is None:
-        return 0
+        return
     try:
         worker = workers.get_worker()
-    except ValueError:
-        return 0
-    return int(worker.memory_manager.memory_limit or 0)
+    except ValueError:  # another scheduler runs this task
+        return
+    limit = worker.memory_manager.memory_limit
+    if worker in _watched or not limit:
+        return
+    _watched.add(worker)
+    worker.loop.add_callback(_start_trimming, worker, int(limit) // _FREE_PART)
+
+
+def _start_trimming(worker: Any, most: int) -> None:
+    """Runs in the worker's event loop."""
+    from tornado.ioloop import PeriodicCallback
+
+    def trim() -> None:
+        if storage.statistics()["cached"] > most:
+            storage.clear_caches()
+
+    worker.periodic_callbacks["hologram"] = callback = PeriodicCallback(trim, _TRIM_INTERVAL)
+    callback.start()
