@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 
 from tests.support.comparing import same_values
+from tests.support.libraries import library
 from tests.support.optable import seeded
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = ["index.md", "getting_started.md", "from_numpy_and_jax.md", "export.md", "benchmarks.md", "sdk.md", "buffers.md", "notebooks.md", "report.md"]
 PAGES += ["profiling.md", *[f"how_to/{p.name}" for p in sorted((DOCS / "how_to").glob("*.md"))]]
+LIBRARIES = {"dask_and_xarray.md": ["dask.array", "distributed", "xarray", "einops"]}  # pages whose code needs what may not be installed
 
 
 def run(path: Path, compares: bool = True) -> dict[str, Any]:
@@ -43,6 +45,15 @@ def run(path: Path, compares: bool = True) -> dict[str, Any]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_pages_run_as_they_stand(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run(DOCS / page)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")  # of clusters
+@pytest.mark.parametrize("page", LIBRARIES)
+def test_pages_about_libraries_run_as_they_stand(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in LIBRARIES[page]:
+        library(name)
     monkeypatch.chdir(tmp_path)
     run(DOCS / page)
 
