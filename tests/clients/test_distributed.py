@@ -11,7 +11,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from tests.support.libraries import library
+from tests.support.runner.libraries import library
 
 distributed = library("distributed")
 da = library("dask.array")

@@ -10,7 +10,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from tests.support.libraries import library
+from tests.support.runner.libraries import library
 
 einops = library("einops")
 A = np.random.default_rng(0).normal(size=(12, 8))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hologram as hg
-from tests.support.libraries import library
+from tests.support.runner.libraries import library
 
 opt_einsum = library("opt_einsum")
 A = np.random.default_rng(0).normal(size=(5, 4))

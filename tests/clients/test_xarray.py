@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hologram as hg
-from tests.support.libraries import library
+from tests.support.runner.libraries import library
 
 xr = library("xarray")
 pd = library("pandas")

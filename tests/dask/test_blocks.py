@@ -10,7 +10,7 @@ import pytest
 
 import hologram as hg
 from hologram.support.lru_cache import Recent
-from tests.support.libraries import library
+from tests.support.runner.libraries import library
 
 dask = library("dask")
 da = library("dask.array")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.errors import ArgumentError, UntracedWarning
-from tests.support.libraries import library
+from tests.support.runner.libraries import library
 
 dask = library("dask")
 da = library("dask.array")

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from tests.support.comparing import same_values
-from tests.support.libraries import library
 from tests.support.optable import seeded
+from tests.support.runner.libraries import library
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

@@ -10,7 +10,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.errors import ArgumentError, TracedValueError
+from hologram.errors import ArgumentError, DTypeError, TracedValueError
 from hologram.trace import numpy_protocols, tree
 
 X = np.linspace(0.1, 0.9, 12, dtype=np.float32).reshape(3, 4)
@@ -154,6 +154,7 @@ LACKING: dict[str, Any] = {
 def test_what_hologram_lacks_is_numpys(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(hnp, "tril")
     monkeypatch.delattr(hnp, "cos")
+    monkeypatch.delattr(hnp.lib.stride_tricks, "sliding_window_view")
     f, message = LACKING[name]
     got = f(T)
     assert isinstance(got, (np.ndarray, np.generic))
@@ -165,7 +166,7 @@ def test_what_hologram_lacks_is_numpys(name: str, monkeypatch: pytest.MonkeyPatc
 REFUSED: dict[str, Any] = {
     "out": (lambda: np.add(X, T, out=np.zeros_like(X)), r"numpy.add with out= does not take Tensors: write x = x \+ y for x \+= y"),
     "where": (lambda: np.sqrt(T, where=X > 0), "numpy.sqrt with where= does not take Tensors: use hologram.numpy.sqrt"),
-    "dtype": (lambda: np.sqrt(T, dtype=np.float64), "numpy.sqrt with dtype="),
+    "dtype": (lambda: np.ldexp(T, 1, dtype=np.float64), "numpy.ldexp with dtype="),
     "reduce": (lambda: np.add.reduce(T, out=np.zeros(4)), "numpy.add.reduce with out= does not take Tensors"),
     "outer": (lambda: np.subtract.outer(T, T, dtype=np.float64), "numpy.subtract.outer with dtype= does not take Tensors"),
     "at": (lambda: np.add.at(T, [0], 1), r"numpy.add.at writes into its argument.*write x = hologram.numpy.add.at\(x, i, …\)"),
@@ -180,6 +181,16 @@ def test_refusals(name: str) -> None:
     call, message = REFUSED[name]
     with pytest.raises(ArgumentError, match=message + ".*test_numpy_protocols.py"):
         call()
+
+
+def test_ufuncs_compute_in_the_type_that_is_asked_for() -> None:
+    third = hg.tensor(np.float32(1) / np.float32(3))
+    for f in (lambda x: np.add(x, x, dtype=np.float64), lambda x: np.sqrt(x, dtype="float64"), lambda x: np.divide(1, x, dtype=np.float64)):
+        for found in (f(third), hg.jit(f)(third)):
+            assert type(found) is hg.Tensor
+            np.testing.assert_array_equal(found, f(np.asarray(third)), strict=True)
+    with pytest.raises(DTypeError, match="numpy.add with dtype=int64 takes no float32"):
+        np.add(third, third, dtype=np.int64)
 
 
 def test_arrays_are_not_written_to_unnoticed() -> None:
