@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from copy import copy
 from functools import partial
 from graphlib import TopologicalSorter
 from typing import Any, NamedTuple
@@ -198,7 +199,8 @@ class TracedStage(Stage):
         values.update(zip(self.outputs, tree.map(_as_numpy, results) if numpy else results, strict=True))
 
     def _traced(self, wanted: Sequence[Hashable], *blocks: Any) -> list[Any]:
-        values = {**self.layer.constants, **dict(zip(self.inputs, blocks, strict=True))}
+        values = _Values({**self.layer.constants, **dict(zip(self.inputs, blocks, strict=True))})
+        values.traced = {*self.inputs, *self.keys}
         for key in self.keys:
             try:
                 values[key] = _without_randomness(self.layer.tasks[key], values)
@@ -249,6 +251,20 @@ def _without_randomness(task: GraphNode, values: dict[Hashable, Any]) -> Any:
 def _random_state() -> Any:
     state: Any = np.random.get_state(legacy=True)
     return state[1].tobytes(), state[2:]
+
+
+class _Values(dict[Hashable, Any]):
+    """Values that tasks read. Each reads Tensors of its own: what it assigns to elements is not seen by others."""
+
+    traced: set[Hashable]
+
+    def __getitem__(self, key: Hashable) -> Any:
+        found = super().__getitem__(key)
+        return tree.map(_own, found) if key in self.traced else found
+
+
+def _own(x: Any) -> Any:
+    return copy(x) if type(x) is Tensor else x
 
 
 def _empty(x: Any) -> Any:

@@ -107,4 +107,19 @@ def _tasks(task: Task) -> tuple[dict[Any, GraphNode], dict[str, Any], Any]:
     if task.func is not _execute_subgraph:
         return {task.key: task}, {token: token for token in task.dependencies}, task.key
     inner, output, names, *arguments = task.args
-    return dict(inner), {argument.key: name for name, argument in zip(names, arguments, strict=True)}, output
+    return _flat(inner), {argument.key: name for name, argument in zip(names, arguments, strict=True)}, output
+
+
+def _flat(tasks: Mapping[Any, GraphNode]) -> dict[Any, GraphNode]:
+    """``tasks`` with those of graphs inside of them: each can be traced, or not, and reads values of its own."""
+    flat: dict[Any, GraphNode] = {}
+    for key, task in tasks.items():
+        inside: dict[Any, GraphNode] = {key: task}
+        if isinstance(task, Task) and task.func is _execute_subgraph and all(isinstance(argument, TaskRef) for argument in task.args[3:]):
+            inner, output, names, *arguments = task.args
+            renamed = {name: argument.key for name, argument in zip(names, arguments, strict=True)} | {output: key}
+            inside = {renamed.get(k, k): t.substitute(renamed, key=renamed.get(k, k)) for k, t in _flat(inner).items()}
+        if inside.keys() & (flat.keys() | (tasks.keys() - {key})):  # one name for two values
+            inside = {key: task}
+        flat.update(inside)
+    return flat

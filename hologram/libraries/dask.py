@@ -23,8 +23,7 @@ def register() -> None:
 
 def _percentile_of_block(block: Tensor, q: Any, method: str = "linear") -> Any:
     """What Dask merges to the percentiles of an array: those of one block, and its size."""
-    values, size = _percentile(np.asarray(block), q, method)
-    return namespace().asarray(values), size
+    return _percentile(np.asarray(block), q, method)
 
 
 def _einsum_of_blocks(subscripts: str, *blocks: Tensor, dtype: Any = None, casting: str = "safe", **options: Any) -> Tensor:

@@ -88,7 +88,7 @@ STEPS: list[Callable[[Any], Any]] = [
 ]
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(st.lists(st.integers(0, len(STEPS) - 1), min_size=1, max_size=5), st.integers(3, 24), st.integers(3, 12), st.booleans())
 def test_chains_of_operations(steps: list[int], rows: int, columns: int, tensors: bool) -> None:
     fused, plain = source("tensors" if tensors else "arrays", (rows, columns)), source("arrays", (rows, columns))

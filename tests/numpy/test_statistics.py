@@ -108,6 +108,9 @@ def test_types_of_statistics_without_nans(name: str) -> None:
 def test_quantiles_by_keyword() -> None:
     for name in ("quantile", "nanquantile", "percentile", "nanpercentile"):
         same(name, np.arange(6.0).reshape(2, 3), q=[0.25, 0.5], axis=1)
+    x = np.random.default_rng(0).normal(size=101)
+    for q in (np.array([10, 90]), hg.tensor([10, 90])):  # integers are divided in float64
+        np.testing.assert_allclose(hnp.percentile(x, q), np.percentile(x, [10, 90]), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["mean", "var", "std"])

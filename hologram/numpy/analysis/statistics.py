@@ -67,9 +67,10 @@ def _interpolated(low: Tensor, high: Tensor, part: Tensor) -> Tensor:
 
 
 def _share(q: Any, what: str) -> Tensor:
-    """``q`` as a Tensor; numbers that are known keep float64's precision."""
+    """``q`` as a Tensor; numbers that are known, and integers, keep float64's precision."""
     try:
-        return wrap(array(q if type(q) is Tensor else np.asarray(q, np.float64), what))
+        node = array(q if type(q) is Tensor else np.asarray(q, np.float64), what)
+        return wrap(cast_node(node, dtypes.float64) if node.dtype.is_integer else node)
     except (TypeError, ValueError):
         raise located(ArgumentError(f"{what}: q holds numbers")) from None
 
