@@ -13,24 +13,6 @@ from hologram.version import __version__
 
 if TYPE_CHECKING:
     from hologram import (
-        debug,
-        distributed,
-        dtypes,
-        errors,
-        experimental,
-        fft,
-        lax,
-        linalg,
-        nn,
-        numpy,
-        random,
-        scipy,
-        settings,
-        sparse,
-        special,
-        tree,
-        tree_util,
-    )
     from hologram.control import associative_scan, cond, fori_loop, scan, switch, while_loop
     from hologram.control.callbacks import pure_callback
     from hologram.control.effects import io_callback
@@ -124,7 +106,9 @@ _PACKAGES = (
     "debug", "distributed", "dtypes", "errors", "experimental", "fft", "lax", "linalg", "nn", "numpy", "random", "scipy", "settings", "sparse",
     "special", "tree", "tree_util",
 )  # fmt: skip
-_MODULES = {name: name for name in _PACKAGES} | {"backend": "sdk.backend", "checkpoint_policies": "transform.checkpoint_policies", "ops": "sdk.ops"}
+_MODULES = {name: name for name in _PACKAGES} | {
+    "backend": "sdk.backend", "checkpoint_policies": "transform.checkpoint_policies", "dask": "dask", "ops": "sdk.ops",
+}  # fmt: skip
 
 __all__ = [
     "Array", "Buffer", "Executor", "ShapeDtypeStruct", "Tensor", "__version__", "as_image", "asarray", "associative_scan", "backend",

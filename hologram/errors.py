@@ -153,6 +153,10 @@ class FallbackWarning(UserWarning):
     """NumPy computed what Hologram lacks, on the values of Tensors: names the function, once. ``settings.warn_fallback`` turns it off."""
 
 
+class UntracedWarning(UserWarning):
+    """A function that was to be compiled runs as it is, and why."""
+
+
 def is_defect(e: Exception) -> bool:
     """Whether an exception tells of a defect of the compiler, not of something that it refuses.
 

@@ -59,6 +59,7 @@ __array_api_version__ = "2025.12"
 # Names whose code stands above this package; they are imported when they are first used. None is for the module itself.
 _ABOVE = {
     "fft": ("hologram.fft", None),
+    "lib": ("hologram.numpy.lib", None),
     "linalg": ("hologram.linalg", None),
     "special": ("hologram.special", None),
     "polyfit": ("hologram.linalg.polynomial_fit", "polyfit"),

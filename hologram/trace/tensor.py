@@ -10,6 +10,7 @@ was donated.
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -128,6 +129,12 @@ class Tensor:
     def nbytes(self) -> int:
         """Bytes of all elements."""
         return self.size * self.itemsize
+
+    def __sizeof__(self) -> int:
+        """Bytes of the object and of the values, as NumPy's arrays tell them: schedulers and caches count memory by ``sys.getsizeof``."""
+        shape, dtype = self._aval() if self._node is not None or self._storage is not None else ((), None)
+        held = 0 if dtype is None or not all(map(is_static, shape)) else math.prod(shape) * dtype.np.itemsize
+        return object.__sizeof__(self) + held
 
     @property
     def device(self) -> str:
@@ -561,3 +568,4 @@ class Tensor:
 
 operators.tensor_class = Tensor
 numba_types.when_needed()
+hooks.tell_libraries()

@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.comparing import same_values
 from tests.support.optable import seeded
+from tests.support.runner.libraries import library
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -35,6 +36,7 @@ PAGES = [
     "with_scipy.md",
 ]
 PAGES += [f"how_to/{p.name}" for p in sorted((DOCS / "how_to").glob("*.md"))]
+LIBRARIES = {"dask_and_xarray.md": ["dask.array", "distributed", "xarray", "einops"]}  # pages whose code needs what may not be installed
 
 
 def run(path: Path, compares: bool = True) -> dict[str, Any]:
@@ -59,6 +61,15 @@ def run(path: Path, compares: bool = True) -> dict[str, Any]:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_pages_run_as_they_stand(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run(DOCS / page)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")  # of clusters
+@pytest.mark.parametrize("page", LIBRARIES)
+def test_pages_about_libraries_run_as_they_stand(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in LIBRARIES[page]:
+        library(name)
     monkeypatch.chdir(tmp_path)
     run(DOCS / page)
 

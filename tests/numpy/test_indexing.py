@@ -321,6 +321,8 @@ def test_along_an_axis(axis: int | None) -> None:
 def test_along_an_axis_others_broadcast() -> None:
     i = np.array([[[0]], [[3]]])
     np.testing.assert_array_equal(hnp.take_along_axis(X, i, 0), np.take_along_axis(X, i, 0))
+    for x, places in ((X[:, :1], np.zeros((2, 7, X.shape[2]), int)), (X[:, :, :1], np.argsort(X, axis=0))):  # those of the array, too
+        np.testing.assert_array_equal(hnp.take_along_axis(x, places, 0), np.take_along_axis(x, places, 0))
     with pytest.raises(ShapeError):
         hnp.take_along_axis(X, np.zeros((4, 3, 6), int), 0)
 

@@ -11,7 +11,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.errors import ArgumentError, ShapeError
+from hologram.errors import ArgumentError, ShapeError, TracedValueError
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((5, 7))
@@ -99,6 +99,20 @@ def test_statistics(name: str, axis: Any) -> None:
     same(name, np.arange(6.0).reshape(2, 3), axis=axis)
 
 
+@pytest.mark.parametrize("name", ["nanmean", "nanvar", "nanstd"])
+def test_types_of_statistics_without_nans(name: str) -> None:
+    same(name, HOLES, axis=1, dtype=np.float64)
+    assert getattr(hnp, name)(hnp.asarray([1, 2]), dtype="float64").dtype == np.float64
+
+
+def test_quantiles_by_keyword() -> None:
+    for name in ("quantile", "nanquantile", "percentile", "nanpercentile"):
+        same(name, np.arange(6.0).reshape(2, 3), q=[0.25, 0.5], axis=1)
+    x = np.random.default_rng(0).normal(size=101)
+    for q in (np.array([10, 90]), hg.tensor([10, 90])):  # integers are divided in float64
+        np.testing.assert_allclose(hnp.percentile(x, q), np.percentile(x, [10, 90]), rtol=1e-12)
+
+
 @pytest.mark.parametrize("name", ["mean", "var", "std"])
 def test_short_floats_are_averaged_in_float32(name: str) -> None:
     """With and without NaNs: sums and squares beyond float16's range, results inside of it."""
@@ -171,3 +185,14 @@ def test_polynomials() -> None:
 def test_errors(error: Any, work: Any) -> None:
     with pytest.raises(error):
         work()
+
+
+def test_functions_along_an_axis_may_read_values() -> None:
+    def positives(v: Any) -> Any:
+        return v[v > 0].sum()
+
+    x = np.array([[1.0, -2.0, 3.0], [-1.0, -2.0, 5.0]])
+    for axis in (0, 1):
+        np.testing.assert_array_equal(hnp.apply_along_axis(positives, axis, x), np.apply_along_axis(positives, axis, x))
+    with pytest.raises(TracedValueError):
+        hg.jit(lambda v: hnp.apply_along_axis(positives, 0, v))(x)

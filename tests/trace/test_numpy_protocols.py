@@ -10,7 +10,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.errors import ArgumentError, FallbackWarning, ShapeError, TracedValueError
+from hologram.errors import ArgumentError, DTypeError, FallbackWarning, ShapeError, TracedValueError
 from hologram.trace import numpy_protocols, tree
 
 X = np.linspace(0.1, 0.9, 12, dtype=np.float32).reshape(3, 4)
@@ -157,6 +157,7 @@ def test_what_hologram_lacks_is_numpys(name: str, monkeypatch: pytest.MonkeyPatc
     monkeypatch.delattr(hnp, "tril")
     monkeypatch.delattr(hnp, "cos")
     monkeypatch.setattr(numpy_protocols, "_told", set())
+    monkeypatch.delattr(hnp.lib.stride_tricks, "sliding_window_view")
     f, message = LACKING[name]
     with pytest.raises(TracedValueError, match=message + ".*test_numpy_protocols.py"):
         hg.jit(f)(X)
@@ -171,6 +172,7 @@ def test_what_hologram_lacks_is_numpys(name: str, monkeypatch: pytest.MonkeyPatc
 
 def test_warnings_of_numpys_functions_can_be_turned_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numpy_protocols, "_told", set())
+    monkeypatch.delattr(hnp.lib.stride_tricks, "sliding_window_view")
     with hg.settings.override(warn_fallback=False):
         np.testing.assert_array_equal(np.ptp(np.sort(T, kind="stable"), 1, keepdims=True), np.ptp(X, 1, keepdims=True))
         assert type(np.lib.stride_tricks.sliding_window_view(T, 2, 0)) is np.ndarray
@@ -226,6 +228,16 @@ def test_refusals(name: str) -> None:
     call, message = REFUSED[name]
     with pytest.raises(ArgumentError, match=message + ".*test_numpy_protocols.py"):
         call()
+
+
+def test_ufuncs_compute_in_the_type_that_is_asked_for() -> None:
+    third = hg.tensor(np.float32(1) / np.float32(3))
+    for f in (lambda x: np.add(x, x, dtype=np.float64), lambda x: np.sqrt(x, dtype="float64"), lambda x: np.divide(1, x, dtype=np.float64)):
+        for found in (f(third), hg.jit(f)(third)):
+            assert type(found) is hg.Tensor
+            np.testing.assert_array_equal(found, f(np.asarray(third)), strict=True)
+    with pytest.raises(DTypeError, match="numpy.add with dtype=int64 takes no float32"):
+        np.add(third, third, dtype=np.int64)
 
 
 def test_numpy_writes_into_its_own_arrays() -> None:

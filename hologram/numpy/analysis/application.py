@@ -8,16 +8,17 @@ from functools import wraps
 from typing import Any
 
 from hologram import dtypes
-from hologram.errors import ArgumentError, ShapeError
+from hologram.errors import ArgumentError, ShapeError, TracedValueError
 from hologram.ir.symbolic import prod
 from hologram.numpy.arguments import array, array_as, as_tensor, axis_of, wrap
 from hologram.numpy.elementwise import where
+from hologram.numpy.joining import stack
 from hologram.numpy.shapes import broadcast_arrays, broadcast_to, expand_dims, moveaxis
 from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.checks import as_function, items
 from hologram.trace.operators import broadcast_shapes
-from hologram.trace.recorder import cast_node
+from hologram.trace.recorder import cast_node, current, transforming
 from hologram.trace.tensor import Tensor
 from hologram.transform.stacking import vmap
 
@@ -25,10 +26,10 @@ __all__ = ["apply_along_axis", "apply_over_axes", "piecewise", "vectorize"]
 
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **options: Any) -> Tensor:
-    """Applies a function to every vector along ``axis``, all at once by :func:`hologram.vmap`.
+    """Applies a function to every vector along ``axis``, all at once by :func:`hologram.vmap`; one by one where it reads values.
 
     ``func1d(vector, *args, **options)`` gives an array; its axes stand where ``axis`` was. Raises ArgumentError for what is no function, and what
-    ``vmap`` raises.
+    ``vmap`` raises; a function that reads values is a TracedValueError while tracing.
 
     >>> hnp.apply_along_axis(lambda v: v - v.mean(), 1, [[1.0, 3.0], [2.0, 6.0]])
     Tensor([[-1.,  1.],
@@ -39,7 +40,13 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     a = axis_of(axis, t.ndim, "apply_along_axis")
     rows = moveaxis(t, a, -1)
     others = rows.shape[:-1]
-    found = vmap(lambda row: func1d(row, *args, **options))(rows.reshape((prod(others), rows.shape[-1])))
+    lines = rows.reshape((prod(others), rows.shape[-1]))
+    try:
+        found = vmap(lambda row: func1d(row, *args, **options))(lines)
+    except TracedValueError:
+        if current() is not None or transforming() or not lines.shape[0]:
+            raise
+        found = stack([wrap(array(func1d(line, *args, **options), "apply_along_axis")) for line in lines])
     made = found.shape[1:]
     apart = found.reshape((*others, *made))
     return moveaxis(apart, tuple(range(len(others), len(others) + len(made))), tuple(range(a, a + len(made))))

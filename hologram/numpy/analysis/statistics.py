@@ -67,9 +67,10 @@ def _interpolated(low: Tensor, high: Tensor, part: Tensor) -> Tensor:
 
 
 def _share(q: Any, what: str) -> Tensor:
-    """``q`` as a Tensor; numbers that are known keep float64's precision."""
+    """``q`` as a Tensor; numbers that are known, and integers, keep float64's precision."""
     try:
-        return wrap(array(q if type(q) is Tensor else np.asarray(q, np.float64), what))
+        node = array(q if type(q) is Tensor else np.asarray(q, np.float64), what)
+        return wrap(cast_node(node, dtypes.float64) if node.dtype.is_integer else node)
     except (TypeError, ValueError):
         raise located(ArgumentError(f"{what}: q holds numbers")) from None
 
@@ -255,11 +256,10 @@ def nanargmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Ten
     return plain.argmin(_filled(x, float("inf"), "nanargmin")[0], axis, keepdims)
 
 
-def _wide(x: Any, what: str, dtype: Any) -> tuple[Tensor, Any]:
-    """``x``, as the user's ``dtype``, in the type that statistics are computed in, and the type of their result: as ``mean`` has it, narrow floats in
-    float32."""
-    node = cast_to(array(x, what), dtype)
-    node = cast_node(node, dtypes.to_inexact(node.dtype))
+def _wide(x: Any, dtype: Any, what: str) -> tuple[Tensor, Any]:
+    """``x`` in the type that statistics are computed in, and the type of their result: as ``mean`` has it, narrow floats in float32."""
+    node = array(x, what)
+    node = cast_node(node, dtypes.to_inexact(node.dtype)) if dtype is None else cast_to(node, dtype)
     return wrap(cast_node(node, dtypes.compute_type(node.dtype))), node.dtype
 
 
@@ -268,13 +268,13 @@ def _mean_without_nans(t: Tensor, axis: Any, keepdims: bool) -> Tensor:
     return plain.sum(values, axis, keepdims=keepdims) / plain.sum(~gaps, axis, keepdims=keepdims).astype(values.dtype)  # type: ignore[operator]
 
 
-def nanmean(x: Any, /, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
-    """Mean over ``axis`` of the elements that are not NaN; NaN where all are. Types, and ``dtype``, are those of :func:`mean`.
+def nanmean(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
+    """Mean over ``axis`` of the elements that are not NaN; NaN where all are. Types and ``dtype`` are those of :func:`mean`.
 
     >>> hnp.nanmean([1.0, hnp.nan, 3.0])
     Tensor(2., dtype=float32)
     """
-    t, result = _wide(x, "nanmean", dtype)
+    t, result = _wide(x, dtype, "nanmean")
     return _mean_without_nans(t, axis, keepdims).astype(result)
 
 
@@ -285,23 +285,24 @@ def _variance_without_nans(t: Tensor, axis: Any, keepdims: bool, ddof: float) ->
     return where(count > 0, plain.sum(squares, axis, keepdims=keepdims) / count, float("nan"))
 
 
-def nanvar(x: Any, /, axis: Any = None, keepdims: bool = False, *, ddof: float = 0, dtype: Any = None) -> Tensor:
-    """Variance over ``axis`` of the elements that are not NaN, divided by their count less ``ddof``; NaN where that is not positive.
+def nanvar(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, ddof: float = 0) -> Tensor:
+    """Variance over ``axis`` of the elements that are not NaN, divided by their count less ``ddof``; NaN where that is not positive. It is computed,
+    and given, in ``dtype`` where that is named.
 
     >>> hnp.nanvar([1.0, hnp.nan, 3.0])
     Tensor(1., dtype=float32)
     """
-    t, result = _wide(x, "nanvar", dtype)
+    t, result = _wide(x, dtype, "nanvar")
     return _variance_without_nans(t, axis, keepdims, ddof).astype(dtypes.real_of(result))
 
 
-def nanstd(x: Any, /, axis: Any = None, keepdims: bool = False, *, ddof: float = 0, dtype: Any = None) -> Tensor:
+def nanstd(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, ddof: float = 0) -> Tensor:
     """Standard deviation over ``axis`` of the elements that are not NaN: the square root of :func:`nanvar`.
 
     >>> hnp.nanstd([1.0, hnp.nan, 3.0])
     Tensor(1., dtype=float32)
     """
-    t, result = _wide(x, "nanstd", dtype)
+    t, result = _wide(x, dtype, "nanstd")
     return FUNCTIONS["sqrt"](_variance_without_nans(t, axis, keepdims, ddof)).astype(dtypes.real_of(result))
 
 

@@ -110,9 +110,19 @@ def take_along_axis(x: Any, indices: Any, /, axis: int | None = -1) -> Tensor:
     Tensor([[10, 30],
             [20, 40]], dtype=int64)
     """
-    node, a, places = along_axis(x, indices, axis, False, "take_along_axis")
+    node, a, places = along_axis(_stretched(x, indices, axis), indices, axis, False, "take_along_axis")
     windows = record(gather, (node, *places), (tuple(range(a, len(node.shape))), (1,) * len(places), a))
     return wrap(reshaped(windows, places[0].shape))
+
+
+def _stretched(x: Any, indices: Any, axis: int | None) -> Any:
+    """``x`` with its axes of extent 1, but for ``axis``, as long as those of ``indices``."""
+    node, shape = array(x, "take_along_axis"), np.shape(indices)
+    if axis is None or len(shape) != len(node.shape) or 1 not in node.shape:
+        return x
+    a = axis_of(axis, len(node.shape), "take_along_axis")
+    wanted = tuple(m if n == 1 and i != a else n for i, (m, n) in enumerate(zip(shape, node.shape, strict=True)))
+    return wrap(broadcast_node(node, wanted))
 
 
 def along_axis(x: Any, indices: Any, axis: int | None, drop: bool, what: str) -> tuple[Node, int, list[Node]]:
