@@ -13,6 +13,24 @@ from hologram.version import __version__
 
 if TYPE_CHECKING:
     from hologram import (
+        debug,
+        distributed,
+        dtypes,
+        errors,
+        experimental,
+        fft,
+        lax,
+        linalg,
+        nn,
+        numpy,
+        random,
+        scipy,
+        settings,
+        sparse,
+        special,
+        tree,
+        tree_util,
+    )
     from hologram.control import associative_scan, cond, fori_loop, scan, switch, while_loop
     from hologram.control.callbacks import pure_callback
     from hologram.control.effects import io_callback
