@@ -47,7 +47,7 @@ class Entry:
 
 
 def user_names(modules: Iterable[ModuleType]) -> dict[str, str]:
-    """By the name of each module the name by which users reach it: ``hologram.tree`` for ``hologram.trace.tree``."""
+    """By the name of each module the name by which users reach it: ``hologram.ops`` for ``hologram.sdk.ops``."""
     found = {}
     for module in modules:
         short = module.__name__.rsplit(".", 1)[-1]

@@ -5,6 +5,7 @@ everything else is a leaf.
 """
 
 from hologram.trace.tree import (
+    LEAF,
     DictKey,
     FlattenedIndexKey,
     GetAttrKey,
@@ -27,7 +28,7 @@ from hologram.tree.combined import all, broadcast, reduce, reduce_associative, t
 from hologram.tree.with_paths import flatten_with_path, keystr, leaves_with_path, map_with_path
 
 __all__ = [
-    "DictKey", "FlattenedIndexKey", "GetAttrKey", "SequenceKey", "Treedef", "all", "broadcast", "children_of", "flatten", "flatten_up_to",
+    "DictKey", "FlattenedIndexKey", "GetAttrKey", "LEAF", "SequenceKey", "Treedef", "all", "broadcast", "children_of", "flatten", "flatten_up_to",
     "flatten_with_path", "is_container", "keys_of", "keystr", "leaves", "leaves_with_path", "map", "map_with_path", "paths", "reduce",
     "reduce_associative", "register", "static", "structure", "transpose", "unflatten",
 ]  # fmt: skip

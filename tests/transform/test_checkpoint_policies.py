@@ -36,6 +36,10 @@ def test_derivatives(policy: Any) -> None:
     np.testing.assert_allclose(hg.jit(loss)(X, W), plain(X, W), rtol=1e-12)
     for got, want in zip(hg.jit(hg.grad(loss, (0, 1)))(X, W), hg.grad(plain, (0, 1))(X, W), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-12)
+
+
+def test_in_scans() -> None:
+    f = hg.checkpoint(layers, policy=hg.checkpoint_policies.dots_saveable)
     step = lambda x, w: (f(x, w[None].repeat(3, 0)), None)  # noqa: E731
     scanned = hg.jit(hg.grad(lambda w: hnp.sum(hg.scan(step, hnp.asarray(X), w)[0] ** 2)))(W)
     want = hg.jit(hg.grad(lambda w: hnp.sum(hg.scan(lambda x, w: (layers(x, w[None].repeat(3, 0)), None), hnp.asarray(X), w)[0] ** 2)))(W)

@@ -50,7 +50,7 @@ def test_descriptions_have_the_examples_of_the_docstrings(pages: dict[str, str])
 
 
 def test_what_several_modules_have_refers_to_the_first(pages: dict[str, str]) -> None:
-    assert "The same as :py:obj:`hologram.scan`." in pages["hologram.lax"]
+    assert "The same as :py:obj:`hologram.scan`." in "".join(text for name, text in pages.items() if name.startswith("hologram.lax"))
     assert "acos(x, /)" in pages["hologram.numpy/elementwise_functions"] and "arccos(x, /)" in pages["hologram.numpy/elementwise_functions"]
 
 
@@ -142,8 +142,6 @@ def test_pages_are_as_sphinx_wants_them(pages: dict[str, str], tmp_path: Path) -
     [
         ("pi", "``3.141592653589793``"),
         ("newaxis", "``None``"),
-        ("float16", "The element type float16."),
-        ("bfloat16", "The element type bfloat16."),
         ("floating", "NumPy's ``floating``."),
         ("s_", "An object of NumPy's class ``IndexExpression``."),
     ],
