@@ -22,9 +22,9 @@ import numpy as np
 from hologram.errors import ArgumentError, DTypeError, FallbackWarning, HologramError, ShapeError
 from hologram.settings import settings
 from hologram.support.user_lines import located, user_frame, where
+from hologram.trace.interchange.ufunc_options import with_dtype
 from hologram.trace.recorder import current, transforming
 from hologram.trace.tensor import Tensor, namespace
-from hologram.trace.ufunc_options import with_dtype
 
 _WRITERS = ("copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask")  # into their first argument
 _ATTRIBUTES: dict[str, Callable[..., Any]] = {  # what is known without values
@@ -68,7 +68,8 @@ def ufunc(of: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str,
         return _method(of, own, method, inputs, options)
     what = f"numpy.{of.__name__}"
     options = {k: v for k, v in options.items() if v is not _UFUNC_DEFAULTS.get(k, v) or k not in _UFUNC_DEFAULTS}
-    inputs, options = with_dtype(of, inputs, options)
+    if options.keys() == {"dtype"}:
+        inputs, options = with_dtype(of, inputs, options)
     if "out" in options:
         return _into_arrays(of, what, inputs, options)
     if options or own is None:

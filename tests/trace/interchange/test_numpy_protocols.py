@@ -11,7 +11,8 @@ import pytest
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.errors import ArgumentError, DTypeError, FallbackWarning, ShapeError, TracedValueError
-from hologram.trace import numpy_protocols, tree
+from hologram.trace import tree
+from hologram.trace.interchange import numpy_protocols
 
 X = np.linspace(0.1, 0.9, 12, dtype=np.float32).reshape(3, 4)
 T = hg.tensor(X)
