@@ -252,11 +252,11 @@ class Tensor:
         return namespace().reshape(self, self.shape) if dtype is None else hooks.exports.viewed(self, dtype)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        """``np.sin(tensor)``, ``array + tensor``: hologram.numpy's function of the same name; see :mod:`hologram.trace.interchange.numpy_protocols`."""
+        """``np.sin(tensor)``, ``array + tensor``: hologram.numpy's function of the same name; see :mod:`.interchange.numpy_protocols`."""
         return hooks.ufunc(ufunc, method, inputs, options)
 
     def __array_function__(self, function: Callable[..., Any], types: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """``np.mean(tensor)``: hologram.numpy's function of the same name; see :mod:`hologram.trace.interchange.numpy_protocols`."""
+        """``np.mean(tensor)``: hologram.numpy's function of the same name; see :mod:`.interchange.numpy_protocols`."""
         return hooks.function(function, types, args, options)
 
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: Any = None, copy: bool | None = None) -> Any:
