@@ -44,8 +44,8 @@ _RENAMED = {
     "max": "maximum", "min": "minimum", "mul": "multiply", "ne": "not_equal", "neg": "negative", "shift_left": "left_shift", "sub": "subtract",
 }  # fmt: skip
 _SPECIAL = {
-    "bessel_i0e": "i0e", "bessel_i1e": "i1e", "digamma": "digamma", "erf": "erf", "erf_inv": "erfinv", "erfc": "erfc", "lgamma": "gammaln",
-    "polygamma": "polygamma",
+    "bessel_i0e": "i0e", "bessel_i1e": "i1e", "betainc": "betainc", "digamma": "digamma", "erf": "erf", "erf_inv": "erfinv", "erfc": "erfc",
+    "igamma": "gammainc", "igammac": "gammaincc", "lgamma": "gammaln", "polygamma": "polygamma", "zeta": "zeta",
 }  # fmt: skip
 _NAMES: dict[str, Any] = {name: getattr(module, name) for module in _MODULES for name in module.__all__}
 _NAMES |= {name: getattr(hnp, name) for name in _OF_NUMPY} | {name: getattr(hnp, of) for name, of in _RENAMED.items()}
