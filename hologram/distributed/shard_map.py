@@ -22,7 +22,7 @@ from hologram.ir.traversal import topological
 from hologram.numpy.indexing.dynamic import dynamic_slice_in_dim
 from hologram.support.user_lines import located
 from hologram.support.world import current_world
-from hologram.trace import tree
+from hologram.trace import effects, tree
 from hologram.trace.call.jit import jit
 from hologram.trace.checks import as_function
 from hologram.trace.convert import asarray
@@ -119,12 +119,17 @@ def _inline(f: Callable[..., Any], options: tuple[Mesh, Any, Any, bool], args: t
         traced = Traced("shard_map", f, types, lambda leaves: _filled(local_args, iter(leaves)))
         for i in range(len(traced.nodes)):
             traced.strengthen(i)
+        tokens = [effects.token()] if traced.has_effects else []
+        if tokens:
+            traced.thread_token(len(given.found), len(traced.nodes))
         outer, (body,) = close_bodies([traced])
         specs = _spread(out_specs, traced.result, "out_specs")
-        differing = varying(body.graph, [NONE] * len(outer) + [x.varying(mesh) for x in given.found])
         if check:
-            _require_replicated(mesh, specs, differing, traced.paths)
-        nodes = _recorded(body, _entered(mesh, outer, given.found))
+            differing = varying(body.graph, [NONE] * len(outer) + [x.varying(mesh) for x in given.found] + [NONE] * len(tokens))
+            _require_replicated(mesh, specs, differing[: len(specs)], traced.paths)
+        nodes = _recorded(body, [*_entered(mesh, outer, given.found), *tokens])
+        if tokens:
+            effects.follow(nodes.pop())
         return tree.unflatten(traced.treedef, [_left(x, mesh, spec) for x, spec in zip(nodes, specs, strict=True)])
 
 

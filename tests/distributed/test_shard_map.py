@@ -312,3 +312,23 @@ def test_mapped_functions_and_shardings_can_be_pickled() -> None:
     f, sharding = pickle.loads(pickle.dumps((hg.shard_map(_doubled, mesh, P("x"), P("x")), NamedSharding(mesh, P("x", None)))))
     assert sharding == NamedSharding(mesh, P("x"))
     np.testing.assert_array_equal(np.asarray(f(X)), 2 * X)
+
+
+def test_effects_without_results_happen() -> None:
+    def main() -> Any:
+        seen: list[Any] = []
+        mesh = hg.make_mesh((2,), "x")
+
+        def f(x: Any) -> Any:
+            total = hg.lax.psum(x.sum(), "x")
+            hg.debug.callback(lambda *v: seen.append([float(i) for i in v]), x[0], total)
+            hg.debug.check(total < 10, "too much")
+            return hg.scan(lambda c, v: (hg.debug.callback(lambda v: seen.append(float(v)), v) or c + v, None), total, x)[0]
+
+        mapped = hg.shard_map(lambda x: f(x)[None], mesh, P("x"), P("x"))
+        mapped(np.float32([1, 2]))
+        with pytest.raises(hg.errors.CheckError, match="too much"):
+            mapped(np.float32([10, 20]))
+        return seen[:2]
+
+    assert ranks(2, main) == [[[1.0, 3.0], 1.0], [[2.0, 3.0], 2.0]]
