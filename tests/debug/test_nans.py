@@ -32,6 +32,8 @@ CASES: dict[str, Any] = {
     "a branch": (lambda x: hg.cond(x > 0, hnp.log, lambda y: hnp.log(y) * 2, x), -1.0, "log of -1.0 made the first NaN"),
     "a gradient": (hg.grad(lambda x: hnp.sqrt(x * x)), 0.0, "mul of inf, 0.0 made the first NaN"),
     "a stack": (hg.vmap(lambda x: hnp.log(x)), np.float32([1, -2]), "log of -2.0 made the first NaN in element [1] of [2]"),
+    "an op with several results": (lambda x: hnp.linalg.inv(hnp.eye(2) * x), 0.0, "lu_solve of 0.0"),
+    "a transform": (lambda x: hg.fft.ifft(x, norm="forward"), np.full(3, 3e38, np.float32), "made the first Inf in element [0] of [3]"),
     "loops in loops": (lambda x: hg.scan(lambda c, _: (of_while(c)[1], None), x, None, 2)[0], 6.0, "in step 0 of a loop, in step 3 of a loop"),
 }
 
@@ -102,3 +104,23 @@ def test_the_setting() -> None:
             assert hg.settings.nans == found
     with pytest.raises(ValueError, match="nans is on, nan or off"):
         hg.settings.nans = "some"
+
+
+def test_ranks_run_no_collective_once_more() -> None:
+    P = hg.distributed.PartitionSpec
+
+    def main() -> Any:
+        mesh = hg.make_mesh((2,), "x")
+        f = hg.shard_map(lambda x: (hnp.log(x), hg.lax.psum(hnp.abs(x).sum(), "x")), mesh=mesh, in_specs=P("x"), out_specs=(P("x"), P()))
+        total = hg.shard_map(lambda x: hg.lax.psum(x.sum(), "x"), mesh=mesh, in_specs=P("x"), out_specs=P())
+        try:
+            f(np.float32([1, -1]))
+            text = ""
+        except NonFiniteError as e:
+            text = str(e)
+        return text, float(total(np.float32([1, 2])))
+
+    with hg.debug.nans():
+        first, second = hg.distributed.simulate(2, timeout=10).run(main)
+    assert first == ("", 3.0) and second[1] == 3.0
+    assert "log of -1.0 made the first NaN" in second[0]

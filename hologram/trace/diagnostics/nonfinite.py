@@ -21,6 +21,7 @@ from hologram.ir.graph import Graph, bodies
 from hologram.ir.interpreter import evaluate, evaluate_node
 from hologram.ir.leaves import input_
 from hologram.ir.node import Node
+from hologram.primitives.host.collectives import COLLECTIVES, axis_index
 from hologram.primitives.host.effects import inner_nodes, is_call, without_effects
 from hologram.settings import listeners, settings
 from hologram.trace import recorder
@@ -85,12 +86,22 @@ def _has(bad: Bad, x: Any) -> bool:
     return x.dtype.kind not in "biu?" and bool(bad(x).any())
 
 
+def _first(bad: Bad, value: Any) -> np.ndarray:
+    """The bad one among the values of an op with several, as those on the host have."""
+    return next(x for x in value if _has(bad, x)) if isinstance(value, (list, tuple)) else value
+
+
 def _raise_origin(what: str, name: str, bad: Bad, graph: Graph, inputs: Sequence[np.ndarray]) -> None:
     silent = without_effects(graph)
     if any(map(is_call, inner_nodes(silent))):
         raise NonFiniteError(f"a result of {what} has a {name}; which op made it is not known, because io_callback cannot be called again")
+    local = _without_messages(silent)
     with np.errstate(all="ignore"):
-        found = _origin(silent, inputs, bad)
+        found = _origin(local, inputs, bad)
+        if found is None and local is not silent:
+            raise NonFiniteError(
+                f"a result of {what} has a {name}; no op made it before ranks exchanged values, and what is behind cannot be run again"
+            )
         if found is None:
             return
         text = _described(found, name, bad)
@@ -98,6 +109,30 @@ def _raise_origin(what: str, name: str, bad: Bad, graph: Graph, inputs: Sequence
             before = _origin(found.graph, found.given, _isinf, found.node.inputs)
             text += "" if before is None else f"; {_described(before, 'Inf', _isinf)}"
     raise NonFiniteError(f"{what}: {text}")
+
+
+def _without_messages(graph: Graph) -> Graph:
+    """``graph`` to where it needs other ranks: these run no collective once more. What it computes itself are the results then."""
+    alone: dict[Node, bool] = {}
+    for n in graph.nodes():
+        alone[n] = all(alone[x] for x in n.inputs) and not any(map(_is_message, _within(n)))
+    if all(alone.values()):
+        return graph
+    ends = [*graph.outputs, *[x for n in graph.nodes() if not alone[n] for x in n.inputs]]
+    return Graph(graph.inputs, list(dict.fromkeys(x for x in ends if alone[x])), graph.lines, graph.name)
+
+
+def _is_message(node: Node) -> bool:
+    """Whether ``node`` is a collective over ranks, which all run together."""
+    return node.op in COLLECTIVES and node.op is not axis_index and bool(node.attrs[-2])
+
+
+def _within(node: Node) -> Iterator[Node]:
+    """``node``, and the nodes of its bodies."""
+    yield node
+    if node.op.kind == "control":
+        for body in bodies(node):
+            yield from inner_nodes(body.graph)
 
 
 class Origin(NamedTuple):
@@ -139,7 +174,7 @@ def _origin(graph: Graph, inputs: Sequence[np.ndarray], bad: Bad, results: Seque
             done[n] = _origin_inside(n, [values[x] for x in n.inputs], bad)
         else:
             operands = [values[x] for x in n.inputs if not isinstance(values[x], list)]
-            done[n] = None if before else Origin(n, graph.lines.get(n), values[n], operands, graph, inputs)
+            done[n] = None if before else Origin(n, graph.lines.get(n), _first(bad, values[n]), operands, graph, inputs)
     return next((done[x] for x in (graph.outputs if results is None else results) if done.get(x) is not None), None)
 
 
