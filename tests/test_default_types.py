@@ -139,3 +139,20 @@ def test_weak_numpy_scalars(jitted: bool) -> None:
         np.testing.assert_array_equal(np.asarray(got[0]), X * 2**0.5)
         assert run(hg.tensor(X.astype("float64")))[0].dtype == np.float64
     assert run(hg.tensor(X))[0].dtype == np.float64
+
+
+def test_numbers_without_a_type_keep_the_precision_of_float64() -> None:
+    cases = {
+        "fftfreq": (lambda: hg.fft.fftfreq(7, 0.3), lambda: np.fft.fftfreq(7, 0.3)),
+        "rfftfreq": (lambda: hg.fft.rfftfreq(7, 0.3), lambda: np.fft.rfftfreq(7, 0.3)),
+        "get_window": (lambda: hg.scipy.signal.get_window("hann", 5), lambda: 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(5) / 5)),
+        "hilbert": (lambda: hg.scipy.linalg.hilbert(3), lambda: 1 / (np.arange(3)[:, None] + np.arange(3) + 1)),
+        "expm": (lambda: hg.scipy.linalg.expm(np.diag([1, 2])), lambda: np.diag(np.exp([1, 2]))),
+        "fftconvolve": (lambda: hg.scipy.signal.fftconvolve([3, 1], [3, 1]), lambda: np.convolve([3, 1], [3, 1])),
+    }
+    with hg.settings.override(default_float="float64"):
+        for name, (own, reference) in cases.items():
+            found = np.asarray(own())
+            assert found.dtype == np.float64, name
+            np.testing.assert_allclose(found, reference(), rtol=1e-13, atol=1e-14, err_msg=name)
+    assert hg.fft.fftfreq(4).dtype == hg.scipy.linalg.hilbert(2).dtype == np.float32

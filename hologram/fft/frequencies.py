@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import hologram.numpy as hnp
+from hologram import dtypes
 from hologram.fft.transforms import elements
 from hologram.numpy.arguments import array, axes_of
 from hologram.trace.operators import wrap
@@ -16,26 +17,26 @@ __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq"]
 def fftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Frequencies (n,) of the elements of :func:`fft` of ``n`` samples ``d`` apart: 0, 1, …, and then the negative ones, over ``n d``.
 
-    In cycles per unit of ``d``; float32 unless ``dtype`` says otherwise. Raises ShapeError for fewer than one sample.
+    In cycles per unit of ``d``; the default float unless ``dtype`` says otherwise. Raises ShapeError for fewer than one sample.
 
     >>> hg.fft.fftfreq(4, d=0.5)
     Tensor([ 0. ,  0.5, -1. , -0.5], dtype=float32)
     """
     n = elements(n, "fftfreq")
-    steps = hnp.arange(n, dtype=dtype or hnp.float32, device=device)
+    steps = hnp.arange(n, dtype=dtype or dtypes.default_float, device=device)
     return hnp.where(steps < (n + 1) // 2, steps, steps - n) / (n * d)
 
 
 def rfftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """Frequencies (n // 2 + 1,) of the elements of :func:`rfft` of ``n`` real samples ``d`` apart: 0, 1, … over ``n d``.
 
-    In cycles per unit of ``d``; float32 unless ``dtype`` says otherwise. Raises ShapeError for fewer than one sample.
+    In cycles per unit of ``d``; the default float unless ``dtype`` says otherwise. Raises ShapeError for fewer than one sample.
 
     >>> hg.fft.rfftfreq(4, d=0.5)
     Tensor([0. , 0.5, 1. ], dtype=float32)
     """
     n = elements(n, "rfftfreq")
-    return hnp.arange(n // 2 + 1, dtype=dtype or hnp.float32, device=device) / (n * d)
+    return hnp.arange(n // 2 + 1, dtype=dtype or dtypes.default_float, device=device) / (n * d)
 
 
 def _rolled(x: Any, axes: Any, what: str, inverse: bool) -> Tensor:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import hologram.numpy as hnp
+from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError, UnsupportedError
 from hologram.numpy.arguments import as_tensor
 from hologram.support.user_lines import located
@@ -93,7 +94,7 @@ def map_coordinates(input: Any, coordinates: Any, order: int, mode: str = "const
 
 def _neighbours(c: Tensor, degree: int, n: int, edge: str) -> list[tuple[Tensor, Any, Any]]:
     """The elements along one axis that a value is made of: index, whether it is inside, weight."""
-    points = c if c.dtype.kind == "f" else c.astype("float32")
+    points = c if c.dtype.kind == "f" else c.astype(dtypes.default_float)
     low = hnp.floor(points + 0.5) if degree == 0 else hnp.floor(points)
     part = points - low
     found = [(low, 1.0)] if degree == 0 else [(low, 1 - part), (low + 1, part)]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import hologram.numpy as hnp
+from hologram import dtypes
 from hologram.control.loops import while_loop
 from hologram.errors import ArgumentError, ShapeError, UnsupportedError
 from hologram.numpy.arguments import as_tensor
@@ -92,7 +93,7 @@ def minimize(
     if not isinstance(given, Mapping) or (unknown := given.keys() - set(_OPTIONS)):
         raise located(ArgumentError(f"minimize: options are {', '.join(_OPTIONS)}, not {sorted(unknown) if isinstance(given, Mapping) else given!r}"))
     start = as_tensor(x0, "minimize")
-    start = start if start.dtype.kind == "f" else start.astype("float32")
+    start = start if start.dtype.kind == "f" else start.astype(dtypes.default_float)
     if start.ndim != 1:
         raise located(ShapeError(f"minimize: x0 is a vector, not an array of shape {list(start.shape)}"))
     gtol = number(given.get("gtol", 1e-5 if tol is None else tol), "minimize", "gtol")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import hologram.numpy as hnp
+from hologram import dtypes
 from hologram.control.callbacks import pure_callback
 from hologram.errors import ShapeError, UnsupportedError
 from hologram.numpy.arguments import as_tensor
@@ -25,7 +26,7 @@ Results = Sequence[tuple[tuple[Any, ...], Any]]
 def inexact(x: Any, what: str) -> Tensor:
     """An array of floats or complex numbers; integers become the default float."""
     t = as_tensor(x, what)
-    return t if t.dtype.kind in "fcV" else t.astype("float32")
+    return t if t.dtype.kind in "fcV" else t.astype(dtypes.default_float)
 
 
 def vector(x: Any, what: str, role: str = "the argument") -> Tensor:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import hologram.numpy as hnp
+from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
 from hologram.numpy.arguments import alike, as_tensor, element_type
 from hologram.scipy.linalg.arguments import inexact, vector
@@ -236,30 +237,30 @@ def helmert(n: int, full: bool = False) -> Tensor:
     out = np.tril(np.ones((size, size)), -1) - np.diag(k[:, 0])
     out[0] = 1.0
     norm = np.sqrt(np.where(k == 0, size, k * (k + 1)))
-    return hnp.asarray((out / norm)[0 if full else 1 :].astype(np.float32))
+    return hnp.asarray((out / norm)[0 if full else 1 :], dtype=dtypes.default_float)
 
 
 def hilbert(n: int) -> Tensor:
-    """Hilbert matrix (n, n): ``1 / (i + j + 1)``, float32.
+    """Hilbert matrix (n, n): ``1 / (i + j + 1)``, in the default float.
 
     >>> hg.scipy.linalg.hilbert(2)
     Tensor([[1.        , 0.5       ],
             [0.5       , 0.33333334]], dtype=float32)
     """
     k = np.arange(_size(n, "hilbert"))
-    return hnp.asarray((1.0 / (k[:, None] + k + 1)).astype(np.float32))
+    return hnp.asarray(1.0 / (k[:, None] + k + 1), dtype=dtypes.default_float)
 
 
 def _integers(n: int, element: Callable[[int, int], int], exact: bool, what: str) -> Tensor:
-    """A matrix of integers, which Python computes: int64 if ``exact``, else float32."""
+    """A matrix of integers, which Python computes: int64 if ``exact``, else the default float."""
     values = [[element(i, j) for j in range(n)] for i in range(n)]
     if exact and any(abs(v) >= 2**63 for row in values for v in row):
         raise located(ArgumentError(f"{what}: elements for n = {n} are beyond int64: leave out exact"))
-    return hnp.asarray(np.array(values, np.int64 if exact else np.float32).reshape(n, n))
+    return hnp.asarray(np.array(values, np.int64 if exact else np.float64).reshape(n, n), dtype=None if exact else dtypes.default_float)
 
 
 def invhilbert(n: int, exact: bool = False) -> Tensor:
-    """Inverse of the Hilbert matrix (n, n): float32, or int64 if ``exact``. Raises ArgumentError where that is too narrow.
+    """Inverse of the Hilbert matrix (n, n): the default float, or int64 if ``exact``. Raises ArgumentError where that is too narrow.
 
     >>> hg.scipy.linalg.invhilbert(2)
     Tensor([[ 4., -6.],
@@ -278,7 +279,7 @@ _KINDS = ("symmetric", "lower", "upper")
 
 
 def pascal(n: int, kind: str = "symmetric", exact: bool = False) -> Tensor:
-    """Pascal matrix (n, n) of binomial coefficients, ``symmetric``, ``lower`` or ``upper``: float32, or int64 if ``exact``.
+    """Pascal matrix (n, n) of binomial coefficients, ``symmetric``, ``lower`` or ``upper``: the default float, or int64 if ``exact``.
 
     >>> hg.scipy.linalg.pascal(3)
     Tensor([[1., 1., 1.],
@@ -291,7 +292,7 @@ def pascal(n: int, kind: str = "symmetric", exact: bool = False) -> Tensor:
 
 
 def invpascal(n: int, kind: str = "symmetric", exact: bool = False) -> Tensor:
-    """Inverse of the Pascal matrix (n, n) of a kind: float32, or int64 if ``exact``.
+    """Inverse of the Pascal matrix (n, n) of a kind: the default float, or int64 if ``exact``.
 
     >>> hg.scipy.linalg.invpascal(2)
     Tensor([[ 2., -1.],

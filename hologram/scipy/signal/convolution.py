@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import hologram.numpy as hnp
-from hologram import nn
+from hologram import dtypes, nn
 from hologram.control.loops import fori_loop
 from hologram.errors import ArgumentError, ShapeError
 from hologram.fft import transforms
@@ -89,14 +89,14 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Ten
     """Convolution by Fourier transforms of two arrays of as many axes, along ``axes`` (all by default); other axes broadcast.
 
     ``mode``: ``full`` has n + m - 1 elements, ``same`` as many as ``in1``, from the middle, ``valid`` those where the smaller array is inside the
-    larger. Integers become float32. Raises ShapeError where the shapes do not fit, ArgumentError for another mode.
+    larger. Integers become the default float. Raises ShapeError where the shapes do not fit, ArgumentError for another mode.
 
     >>> hnp.round(hg.scipy.signal.fftconvolve([1.0, 2.0, 3.0], [1.0, 1.0]))
     Tensor([1., 3., 5., 3.], dtype=float32)
     """
     kind = choice(mode, "fftconvolve", "mode", MODES)
     a, b = _pair("fftconvolve", in1, in2)
-    a, b = (x if x.dtype.kind in "fc" else x.astype("float32") for x in (a, b))
+    a, b = (x if x.dtype.kind in "fc" else x.astype(dtypes.default_float) for x in (a, b))
     along = axes_of(axes, a.ndim, "fftconvolve")
     if not a.size or not b.size:
         raise located(ShapeError("fftconvolve: an array without elements"))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import hologram.numpy as hnp
+from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
 from hologram.numpy.arguments import as_tensor
 from hologram.support.user_lines import located
@@ -57,7 +58,7 @@ def _tukey(k: np.ndarray, n: int, share: float) -> np.ndarray:
 
 
 def get_window(window: Any, Nx: int, fftbins: bool = True) -> Tensor:
-    """A window (Nx,) by its name, float32: periodic, or symmetric unless ``fftbins``.
+    """A window (Nx,) by its name: periodic, or symmetric unless ``fftbins``.
 
     Names are boxcar, hann, hamming, blackman, nuttall, blackmanharris, flattop, bartlett, cosine and tukey; ``("tukey", alpha)``,
     ``("gaussian", std)`` and ``("kaiser", beta)`` have a parameter; a number is the beta of ``kaiser``. Raises ArgumentError for others.
@@ -65,7 +66,7 @@ def get_window(window: Any, Nx: int, fftbins: bool = True) -> Tensor:
     >>> hg.scipy.signal.get_window("hann", 4)
     Tensor([0. , 0.5, 1. , 0.5], dtype=float32)
     """
-    return hnp.asarray(samples(window, Nx, bool(fftbins), "get_window").astype(np.float32))
+    return hnp.asarray(samples(window, Nx, bool(fftbins), "get_window"), dtype=dtypes.default_float)
 
 
 def samples(window: Any, n: Any, periodic: bool, what: str) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import hologram.numpy as hnp
-from hologram import random
+from hologram import dtypes, random
 from hologram.errors import ArgumentError, ShapeError
 from hologram.linalg import decompositions, systems
 from hologram.numpy.arguments import as_tensor, axis_of, shape_of
@@ -85,7 +85,7 @@ def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_po
     positions = hnp.arange(1, n + 1)
     low = hnp.cummax(hnp.where(first, positions, 0), axis=-1)
     high = hnp.flip(hnp.cummin(hnp.flip(hnp.where(last, positions, n), axis=-1), axis=-1), axis=-1)
-    dtype = lines.dtype if lines.dtype.kind == "f" else np.float32
+    dtype = lines.dtype if lines.dtype.kind == "f" else dtypes.default_float
     ranks = {
         "average": lambda: (low + high).astype(dtype) * 0.5,
         "min": lambda: low,
