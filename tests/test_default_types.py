@@ -147,6 +147,8 @@ def test_numbers_without_a_type_keep_the_precision_of_float64() -> None:
         "rfftfreq": (lambda: hg.fft.rfftfreq(7, 0.3), lambda: np.fft.rfftfreq(7, 0.3)),
         "get_window": (lambda: hg.scipy.signal.get_window("hann", 5), lambda: 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(5) / 5)),
         "hilbert": (lambda: hg.scipy.linalg.hilbert(3), lambda: 1 / (np.arange(3)[:, None] + np.arange(3) + 1)),
+        "helmert": (lambda: hg.scipy.linalg.helmert(2), lambda: np.array([[1, -1]]) / np.sqrt(2)),
+        "dft": (lambda: hg.scipy.linalg.dft(5).real, lambda: np.fft.fft(np.eye(5)).real),
         "expm": (lambda: hg.scipy.linalg.expm(np.diag([1, 2])), lambda: np.diag(np.exp([1, 2]))),
         "fftconvolve": (lambda: hg.scipy.signal.fftconvolve([3, 1], [3, 1]), lambda: np.convolve([3, 1], [3, 1])),
     }

@@ -18,7 +18,7 @@ from hologram.control.loops import scan, while_loop
 from hologram.control.replay import replayed
 from hologram.control.tracing import Operands, Traced, Type, close_bodies, same_structure
 from hologram.dtypes import DType
-from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.errors import ArgumentError, DTypeError, ShapeError, UnsupportedError
 from hologram.ir.graph import Graph
 from hologram.numpy.arguments import as_tensor
 from hologram.support.user_lines import located
@@ -92,7 +92,7 @@ def odeint(
 
     Steps are in float64 if the state is, else in float32, for which the tolerances should be larger. Reverse mode solves the adjoint equation
     backwards, by ``y0``, ``t``, ``args`` and what ``func`` reads from around it; forward mode raises DifferentiationError. Raises ShapeError,
-    DTypeError or TreeError where the rates do not fit the state.
+    DTypeError or TreeError where the rates do not fit the state, UnsupportedError where ``func`` calls something for its effect.
 
     >>> ys = hg.experimental.ode.odeint(lambda y, t, k: -k * y, np.float64(1.0), np.array([0.0, 1.0]), 2.0)
     >>> ys
@@ -151,6 +151,10 @@ def _closed(func: Callable[..., Any], y0: Any, t0: Tensor, args: tuple[Any, ...]
     given = Operands((y0, t0, *args), "odeint", "arguments")
     types = [Type(x.shape, x.dtype, x.weak) for x in given.types]
     traced = Traced("odeint", func, types, lambda leaves: tree.unflatten(given.treedef, leaves))
+    if traced.has_effects:
+        raise located(
+            UnsupportedError("odeint: func calls a function for its effect (hg.debug.print, io_callback …): look at what odeint returns instead")
+        )
     state, structure = tree.flatten(y0)
     same_structure("odeint: what func returns, beside y0", traced.treedef, structure)
     for found, like in zip(traced.types, state, strict=True):

@@ -10,7 +10,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.errors import ArgumentError, DifferentiationError, DTypeError, HologramError, ShapeError, TreeError
+from hologram.errors import ArgumentError, DifferentiationError, DTypeError, HologramError, ShapeError, TreeError, UnsupportedError
 from hologram.experimental.ode import odeint
 from tests.support.comparing import differences
 
@@ -118,6 +118,7 @@ WRONG: list[tuple[Callable[[], Any], type[HologramError], str]] = [
     (lambda: odeint(lambda y, t: y, (), T), ArgumentError, "no leaves"),
     (lambda: odeint(lambda y, t: y, 1.0, 2.0), ShapeError, "vector"),
     (lambda: odeint(lambda y, t: y, 1.0, T, rtol="small"), ArgumentError, "rtol"),
+    (lambda: odeint(lambda y, t: hg.debug.print("{}", t) or -y, 1.0, T), UnsupportedError, "for its effect"),
     (lambda: odeint(3, 1.0, T), ArgumentError, "function"),
     (lambda: hg.jvp(lambda y: odeint(decay, y, T, 1.0), (1.0,), (1.0,)), DifferentiationError, "custom_vjp|forward"),
 ]

@@ -148,7 +148,7 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Tensor:
 
 
 def dft(n: int, scale: str | None = None) -> Tensor:
-    """The matrix (n, n) of the discrete Fourier transform, complex64; ``scale`` is None, "sqrtn" (divided by √n) or "n" (divided by n).
+    """The matrix (n, n) of the discrete Fourier transform; ``scale`` is None, "sqrtn" (divided by √n) or "n" (divided by n).
 
     >>> hnp.round(hnp.real(hg.scipy.linalg.dft(2)))
     Tensor([[ 1.,  1.],
@@ -159,7 +159,7 @@ def dft(n: int, scale: str | None = None) -> Tensor:
     k = np.arange(size)
     values = np.exp(-2j * np.pi * (np.outer(k, k) % max(size, 1)) / max(size, 1))
     divisor = {None: 1.0, "sqrtn": math.sqrt(max(size, 1)), "n": max(size, 1)}[kind]
-    return hnp.asarray((values / divisor).astype(np.complex64))
+    return hnp.asarray(values / divisor, dtype=dtypes.default_complex)
 
 
 def fiedler(a: Any) -> Tensor:
