@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -198,7 +199,8 @@ def reduce(operands: Any, init_values: Any, computation: Callable[[Any, Any], An
         raise located(ArgumentError(f"reduce takes arrays of one shape and scalars, not shapes {[list(t.shape) for t in tensors]}"))
     axes = _axes(dimensions, tensors[0], "reduce")
     firsts = [hnp.asarray(s).astype(t.dtype) for s, t in zip(starts, tensors, strict=True)]
-    moved = [hnp.moveaxis(t, axes, tuple(range(len(axes)))).reshape((-1, *_others(t, axes))) for t in tensors]
+    count = math.prod(tensors[0].shape[a] for a in axes)  # named, since -1 has no meaning beside an empty axis
+    moved = [hnp.moveaxis(t, axes, tuple(range(len(axes)))).reshape((count, *_others(t, axes))) for t in tensors]
     return tree.unflatten(structure, folded(moved, firsts, computation, structure))
 
 

@@ -24,8 +24,8 @@ class RegularGridInterpolator:
 
     - ``points``: for each of d axes the coordinates (n,), ascending. ``values`` (n0, …, n(d-1), …) may have axes behind.
     - ``method``: ``linear`` or ``nearest``.
-    - ``fill_value``: the value beyond the grid, NaN by default; None extrapolates. ``bounds_error=True`` is not there, since traced values cannot
-      raise.
+    - ``fill_value``: the value beyond the grid, NaN by default; None extrapolates. A coordinate that is NaN gives NaN.
+      ``bounds_error=True`` is not there, since traced values cannot raise.
 
     Raises ShapeError where the shapes do not fit, ArgumentError for other options.
 
@@ -55,10 +55,12 @@ class RegularGridInterpolator:
         shape = hnp.broadcast_shapes(*(c.shape for c in coordinates))
         flat = [hnp.broadcast_to(c, shape).reshape((-1,)) for c in coordinates]
         out = self._interpolated(flat, kind)
-        beyond = [(c < g[0]) | (c > g[-1]) | hnp.isnan(c) for c, g in zip(flat, self.grid, strict=True)]
+        beyond = [(c < g[0]) | (c > g[-1]) for c, g in zip(flat, self.grid, strict=True)]
         rest = (slice(None), *[None] * (out.ndim - 1))
         for outside in beyond if self.fill_value is not None else ():
             out = hnp.where(outside[rest], hnp.asarray(self.fill_value).astype(out.dtype), out)
+        for c in flat:
+            out = hnp.where(hnp.isnan(c)[rest], float("nan"), out)
         return out.reshape((*shape, *self.values.shape[len(self.grid) :]))
 
     def _coordinates(self, xi: Any) -> list[Tensor]:

@@ -152,14 +152,15 @@ def stdtr(df: Any, t: Any) -> Tensor:
 
 
 def _student(df: Tensor, t: Tensor) -> Tensor:
-    """The tail, which is even in t, from the share of ``df`` in ``df + t**2``; the middle, which is odd and smooth in t, from the other share."""
+    """The tail, which is even in t, from the share of ``df`` in ``df + t**2``; the middle, which is odd and smooth in t, from the other share,
+    while it leaves most of the half. Where squares overflow, the tail is a power of t."""
     valid, normal, ends = (df > 0) & ~isnan(t), df > _NORMAL_FROM, isinf(t)
     n = where(valid & ~normal, df, 1.0)
     u = where(ends, 0.0, maximum(minimum(t, _SQUARABLE), -_SQUARABLE))
-    valid = valid & (ends | (u == t) | (df >= 2))  # for fewer degrees of freedom the tails go on beyond
-    far = u * u > n
+    beyond = maximum(absolute(where(ends, 1.0, t)) / _SQUARABLE, 1.0)
+    far = u * u > minimum(n, 1.0)
     outer, inner = where(far, u, 2.0 * sqrt(n)), where(far | (u == 0), 1e-3 * sqrt(n), u)
-    tail = 0.5 * _shares(n, outer, True)
+    tail = 0.5 * _shares(n, outer, True) * beyond**-n
     middle = 0.5 * _shares(n, inner, False)
     middle = where(u == 0, u * _center(n), where(u < 0, -middle, middle))
     found = where(far, where(u < 0, tail, 1.0 - tail), 0.5 + middle)

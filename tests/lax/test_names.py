@@ -253,3 +253,9 @@ def test_the_public_list_of_jax_is_covered() -> None:
 def test_errors(work: Callable[[], Any]) -> None:
     with pytest.raises(HologramError):
         work()
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((0, 5), 0), ((0, 5), 1), ((4, 0), 0), ((4, 0), 1)])
+def test_reductions_of_empty_arrays(shape: tuple[int, ...], axis: int) -> None:
+    found = hg.lax.reduce(np.ones(shape, np.float32), 2.0, lambda a, b: a + b + a * b, (axis,))
+    np.testing.assert_array_equal(found.numpy(), np.full(np.delete(shape, axis), 2.0, np.float32), strict=True)

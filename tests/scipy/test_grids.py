@@ -41,6 +41,7 @@ VALUES = rng.standard_normal((3, 4, 2))
 @pytest.mark.parametrize("method", ["linear", "nearest"])
 def test_grids_are_interpolated(method: str) -> None:
     library, at = import_module("scipy.interpolate"), rng.uniform(-2, 6, (7, 2))
+    at[0, 1] = np.nan
     for fill in (np.nan, None, 3.0):
         want = library.RegularGridInterpolator(POINTS, VALUES, method, bounds_error=False, fill_value=fill)(at)
         got = hg.jit(lambda x, f=fill: hs.interpolate.RegularGridInterpolator(POINTS, VALUES, method, fill_value=f)(x))(at)

@@ -354,7 +354,8 @@ class _Rayleigh(Continuous):
     low, inside = 0.0, 1.0
 
     def _logpdf(self, z: Tensor) -> Tensor:
-        return hnp.log(z) - z * z * 0.5
+        finite = z < INF
+        return hnp.where(finite, hnp.log(hnp.where(finite, z, 1.0)), 0.0) - z * z * 0.5
 
     def _cdf(self, z: Tensor) -> Tensor:
         return -hnp.expm1(z * z * -0.5)
@@ -408,11 +409,18 @@ class _TruncNorm(Continuous):
         return hnp.where(z >= b, -INF, self._log_mass(hnp.where(z >= b, a, z), b) - self._log_mass(a, b))
 
     def _ppf(self, q: Tensor, a: Tensor, b: Tensor) -> Tensor:
-        flipped = a > 0
-        low, high = hnp.where(flipped, -b, a), hnp.where(flipped, -a, b)
-        share = hnp.where(flipped, 1 - q, q)
-        found = ndtri(ndtr(low) * (1 - share) + ndtr(high) * share)
-        return hnp.clip(hnp.where(flipped, -found, found), a, b)
+        return self._quantile_of_shares(1 - q, q, a, b)
+
+    def _isf(self, q: Tensor, a: Tensor, b: Tensor) -> Tensor:
+        return self._quantile_of_shares(q, 1 - q, a, b)
+
+    @staticmethod
+    def _quantile_of_shares(above: Tensor, below: Tensor, a: Tensor, b: Tensor) -> Tensor:
+        """From the probability on the side of 0 where the quantile lies: it has the digits."""
+        left, right = ndtr(a) * above + ndtr(b) * below, ndtr(-a) * above + ndtr(-b) * below
+        positive = left > right
+        found = ndtri(hnp.where(positive, right, left))
+        return hnp.clip(hnp.where(positive, -found, found), a, b)
 
     def _rvs(self, key: Any, shape: Any, dtype: Any, a: Tensor, b: Tensor) -> Tensor:
         return random.truncated_normal(key, a, b, shape, dtype)

@@ -63,7 +63,7 @@ class _Binom(Discrete):
 
     def _cdf(self, z: Tensor, n: Tensor, p: Tensor) -> Tensor:
         inner = z < n
-        found = special_function("betainc", "stats.binom.cdf")(hnp.where(inner, n - z, 1.0), z + 1, 1 - p)
+        found = special_function("betaincc", "stats.binom.cdf")(z + 1, hnp.where(inner, n - z, 1.0), p)
         return hnp.where(inner, found, 1.0)
 
     def _sf(self, z: Tensor, n: Tensor, p: Tensor) -> Tensor:
@@ -108,8 +108,8 @@ class _Geom(Discrete):
     def _cdf(self, z: Tensor, p: Tensor) -> Tensor:
         return -hnp.expm1(xlog1py(z, -p))
 
-    def _sf(self, z: Tensor, p: Tensor) -> Tensor:
-        return hnp.exp(xlog1py(z, -p))
+    def _logsf(self, z: Tensor, p: Tensor) -> Tensor:
+        return xlog1py(z, -p)
 
     def _ppf(self, q: Tensor, p: Tensor) -> Tensor:
         """Rounding may lead one too far: the number below is asked, too."""
@@ -136,7 +136,7 @@ class _NBinom(Discrete):
         return special_function("betainc", "stats.nbinom.cdf")(n, z + 1, p)
 
     def _sf(self, z: Tensor, n: Tensor, p: Tensor) -> Tensor:
-        return special_function("betainc", "stats.nbinom.sf")(z + 1, n, 1 - p)
+        return special_function("betaincc", "stats.nbinom.sf")(n, z + 1, p)
 
     def _rvs(self, key: Any, shape: Any, dtype: Any, n: Tensor, p: Tensor) -> Tensor:
         first, second = random.split(key)

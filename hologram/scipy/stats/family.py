@@ -80,6 +80,33 @@ class Family:
     def _absent(self, method: str) -> Exception:
         return located(UnsupportedError(f"stats.{self.name} has no {method}"))
 
+    def _probability(self, kind: str) -> Formula:
+        """``cdf`` or ``sf``, from what the family gives."""
+        other = "_sf" if kind == "cdf" else "_cdf"
+        if (own := self._formula(f"_{kind}")) is not None:
+            return own
+        if (log := self._formula(f"_log{kind}")) is not None:
+            return lambda z, *s: hnp.exp(log(z, *s))
+        if (complement := self._formula(other)) is not None:
+            return lambda z, *s: 1 - complement(z, *s)
+        raise self._absent(kind)
+
+    def _log_probability(self, kind: str) -> Formula:
+        if (own := self._formula(f"_log{kind}")) is not None:
+            return own
+        probability, other = self._probability(kind), "sf" if kind == "cdf" else "cdf"
+        if self._formula(f"_{other}", f"_log{other}") is None:
+            return lambda z, *s: hnp.log(probability(z, *s))
+        complement = self._probability(other)
+
+        def log(z: Tensor, *s: Tensor) -> Tensor:
+            """Next to 1 the complement has the digits."""
+            p, rest = probability(z, *s), complement(z, *s)
+            likely = rest < 0.5
+            return hnp.where(likely, hnp.log1p(-hnp.where(likely, rest, 0.0)), hnp.log(hnp.where(likely, 1.0, p)))
+
+        return log
+
     def _valid(self, *shapes: Tensor) -> Any:
         """Whether parameters are allowed: by default those that are positive."""
         valid: Any = True
@@ -171,33 +198,6 @@ class Continuous(Family):
         """Random numbers of shape ``size`` (that of the parameters by default), drawn with the key ``random_state``, which must be given."""
         return self._drawn(args, named)
 
-    def _probability(self, kind: str) -> Formula:
-        """``cdf`` or ``sf``, from what the family gives."""
-        other = "_sf" if kind == "cdf" else "_cdf"
-        if (own := self._formula(f"_{kind}")) is not None:
-            return own
-        if (log := self._formula(f"_log{kind}")) is not None:
-            return lambda z, *s: hnp.exp(log(z, *s))
-        if (complement := self._formula(other)) is not None:
-            return lambda z, *s: 1 - complement(z, *s)
-        raise self._absent(kind)
-
-    def _log_probability(self, kind: str) -> Formula:
-        if (own := self._formula(f"_log{kind}")) is not None:
-            return own
-        probability, other = self._probability(kind), "sf" if kind == "cdf" else "cdf"
-        if self._formula(f"_{other}", f"_log{other}") is None:
-            return lambda z, *s: hnp.log(probability(z, *s))
-        complement = self._probability(other)
-
-        def log(z: Tensor, *s: Tensor) -> Tensor:
-            """Next to 1 the complement has the digits."""
-            p, rest = probability(z, *s), complement(z, *s)
-            likely = rest < 0.5
-            return hnp.where(likely, hnp.log1p(-hnp.where(likely, rest, 0.0)), hnp.log(hnp.where(likely, 1.0, p)))
-
-        return log
-
     def _quantile(self, method: str, q: Any, args: Any, named: Any) -> Tensor:
         formula, other = self._formula(f"_{method}"), self._formula("_isf" if method == "ppf" else "_ppf")
         if formula is None and other is None:
@@ -213,18 +213,24 @@ class Continuous(Family):
 
     def _inverted(self, method: str) -> Formula:
         """The quantile function from probabilities, by bisection."""
-        kind, sign = ("cdf", 1.0) if method == "ppf" else ("sf", -1.0)
+        sign = 1.0 if method == "ppf" else -1.0
         if self._formula("_cdf", "_sf", "_logcdf", "_logsf") is None:
             raise self._absent(method)
-        probability, (low, high) = self._probability(kind), (self.low, self.high)
+        below, above, (low, high) = self._probability("cdf"), self._probability("sf"), (self.low, self.high)
         scale: Formula = hnp.sinh if low == -INF else (hnp.exp if high == INF else lambda u: high * special.expit(u) + low)
+
+        def excess(x: Tensor, q: Tensor, shapes: Sequence[Tensor]) -> Tensor:
+            """Of the probability over ``q``, or of ``1 - q`` over the complement where that is smaller: it has the digits."""
+            found, rest = (below(x, *shapes), above(x, *shapes))[:: int(sign)]
+            return hnp.where(q <= 0.5, found - q, (1 - q) - rest)
 
         def quantile(q: Tensor, *shapes: Tensor) -> Tensor:
             fixed = [stop_gradient(v) for v in (q, *shapes)]
-            x = _bisected(lambda u: sign * (probability(scale(u), *fixed[1:]) - fixed[0]), scale, fixed)
+            x = _bisected(lambda u: sign * excess(scale(u), fixed[0], fixed[1:]), scale, fixed)
             slope = hnp.exp(self._logpdf(x, *fixed[1:]))
-            error = sign * (q - probability(x, *shapes)) / slope
-            return x + (error - stop_gradient(error))  # which is 0, and has the derivatives of the implicit function
+            error = excess(x, q, shapes)
+            change = error - stop_gradient(error)  # which is 0, and has the derivatives of the implicit function
+            return x - sign * change / hnp.where(slope > 0, slope, INF)
 
         return quantile
 
@@ -232,7 +238,7 @@ class Continuous(Family):
 def _bisected(excess: Formula, scale: Formula, arguments: Sequence[Tensor]) -> Tensor:
     """Where the rising ``excess`` changes its sign, on a scale on which numbers of all magnitudes are near."""
     like = sum(arguments[1:], arguments[0])
-    most, steps = (700.0, 62) if like.dtype.itemsize == 8 else (86.0, 32)
+    most, steps = (709.0, 62) if like.dtype.itemsize == 8 else (88.0, 32)
 
     def halve(_: Any, bounds: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         low, high = bounds
@@ -283,11 +289,11 @@ class Discrete(Family):
 
     def logcdf(self, k: Any, *args: Any, **named: Any) -> Tensor:
         """Logarithm of the distribution function."""
-        return hnp.log(self.cdf(k, *args, **named))
+        return self._at("logcdf", k, args, named, self._log_probability("cdf"), -INF, 0.0, None)
 
     def logsf(self, k: Any, *args: Any, **named: Any) -> Tensor:
         """Logarithm of the survival function."""
-        return hnp.log(self.sf(k, *args, **named))
+        return self._at("logsf", k, args, named, self._log_probability("sf"), 0.0, -INF, None)
 
     def ppf(self, q: Any, *args: Any, **named: Any) -> Tensor:
         """Quantile function: the least number whose distribution function is at least ``q``; NaN for ``q`` beyond 0 and 1."""
@@ -310,7 +316,7 @@ class Discrete(Family):
             def halve(_: Any, bounds: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
                 below, reached = bounds
                 middle = hnp.floor(0.5 * (below + reached))
-                enough = probability(middle, *shapes) >= q
+                enough = (middle >= low) & (probability(hnp.maximum(middle, low), *shapes) >= q)
                 return hnp.where(enough, below, middle), hnp.where(enough, middle, reached)
 
             return fori_loop(0, steps + 1, halve, (low - 1, hnp.minimum(high, most)))[1]
@@ -320,10 +326,3 @@ class Discrete(Family):
     def rvs(self, *args: Any, **named: Any) -> Tensor:
         """Random integers of shape ``size`` (that of the parameters by default), drawn with the key ``random_state``, which must be given."""
         return self._drawn(args, named)
-
-    def _probability(self, kind: str) -> Formula:
-        if (own := self._formula(f"_{kind}")) is not None:
-            return own
-        if (complement := self._formula("_sf" if kind == "cdf" else "_cdf")) is not None:
-            return lambda z, *s: 1 - complement(z, *s)
-        raise self._absent(kind)

@@ -144,3 +144,19 @@ def test_a_log_likelihood_is_fitted_under_jit() -> None:
     digamma = pytest.importorskip("scipy.special").digamma
     want = [200 * digamma(a) - np.log(data / s).sum(), -(data / s**2 - a / s).sum()]
     np.testing.assert_allclose(loss(np.array([a, s])).numpy(), want, rtol=1e-9)
+
+
+FAR = [
+    ("beta", "sf", 1e-100, (0.01, 3.0), 0.898495), ("beta", "isf", 1e-50, (2.0, 3.0), 1.0), ("f", "cdf", np.inf, (2.0, 3.0), 1.0),
+    ("chi2", "ppf", 1 - 1e-10, (2.0,), 46.05170169440018), ("chi2", "isf", 1 - 1e-10, (2.0,), 2.0000001655807435e-10),
+    ("invgamma", "cdf", -0.0, (7.0,), 0.0), ("invgamma", "isf", 1e-300, (1.0,), 1e300), ("rayleigh", "pdf", np.inf, (), 0.0),
+    ("t", "sf", 7.5, (100.0,), 1.3286199631860367e-11), ("t", "sf", 30.0, (1e6,), 6.010047116832059e-198),
+    ("t", "ppf", 1e-300, (1.0,), -3.183098861837907e299), ("truncnorm", "isf", 1e-50, (30.0, np.inf), 33.6159389802518),
+    ("binom", "ppf", 0.5, (10, 0.0), 0.0), ("nbinom", "ppf", 0.5, (5, 1.0), 0.0), ("geom", "logsf", 1e6, (0.3,), -356674.9439387323),
+    ("nbinom", "logcdf", 1000.0, (5, 0.3), -3.030644265164836e-147),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "method", "x", "shapes", "want"), FAR)
+def test_far_tails_and_ends(name: str, method: str, x: float, shapes: tuple[float, ...], want: float) -> None:
+    np.testing.assert_allclose(float(getattr(getattr(hs, name), method)(np.float64(x), *shapes)), want, rtol=1e-9)
