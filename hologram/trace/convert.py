@@ -145,7 +145,7 @@ def put(t: Tensor, device: Any) -> Tensor:
 def _made(data: Any, dtype: Any, borrow: bool, strict: bool = False, weak: bool = False) -> Tensor:
     to = None if dtype is None else element_type(dtype)
     if type(data) is Tensor:
-        if to is None:
+        if to is None or (borrow and not data._weak and data._aval()[1] is to):
             return data if borrow else copy(data)  # elements assigned to one are not the other's; the memory is shared
         return wrap(whole_cast(node_of(data), to))
     if type(data) in SCALARS:

@@ -77,7 +77,7 @@ def test_errors_of_views() -> None:
     with pytest.raises(ShapeError):
         hnp.ones((3, 3)).view(np.float64)
     with pytest.raises(DTypeError):
-        hnp.ones(4).view(bool)
+        hg.jit(lambda x: x.view(bool))(hnp.ones(4))
 
 
 # --- sizes that are known --------------------------------------------------------------------------------------------

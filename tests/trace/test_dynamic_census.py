@@ -29,7 +29,7 @@ _INTEGER = "needs the extent as a number while it is traced"
 _FITS = "the drawn shapes fit one size alone"
 
 REFUSED: dict[str, str] = {
-    **dict.fromkeys(("numpy.unstack", "numpy.insert"), _INTEGER),
+    **dict.fromkeys(("numpy.unstack", "numpy.insert", "nn.logmeanexp", "random.multinomial"), _INTEGER),
     **dict.fromkeys(("numpy.convolve", "numpy.correlate", "numpy.interp", "numpy.packbits", "numpy.histogramdd", "numpy.resize"), _INTEGER),
     **dict.fromkeys(("numpy.delete", "numpy.fill_diagonal"), _INTEGER),
     **dict.fromkeys(("numpy.diag_indices_from", "numpy.tril_indices_from", "numpy.triu_indices_from"), _INTEGER),

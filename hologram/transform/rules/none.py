@@ -13,7 +13,21 @@ _ZERO = {
     "it has no inputs": ("input", "const", "leaf", "iota", "example"),
     "its result is no real number": (
         *("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor", "not", "signbit", "isnan", "isinf", "isfinite"),
-        *("shl", "shr", "shl_low", "shr_low", "div_trunc", "ipow", "popcount", "reduce_any", "reduce_all", "argmax", "argmin", "argsort"),
+        *(
+            "shl",
+            "shr",
+            "shl_low",
+            "shr_low",
+            "div_trunc",
+            "ipow",
+            "popcount",
+            "reduce_any",
+            "reduce_all",
+            "argmax",
+            "argmin",
+            "argsort",
+            "axis_index",
+        ),
     ),
 }
 for _reason, _names in _ZERO.items():

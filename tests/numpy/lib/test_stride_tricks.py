@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.errors import ReadOnlyError, ShapeError
+from hologram.errors import FallbackWarning, ReadOnlyError, ShapeError
 
 A = np.random.default_rng(0).normal(size=(5, 6, 4))
 windows_of = np.lib.stride_tricks.sliding_window_view
@@ -35,10 +35,18 @@ def test_gradient() -> None:
     np.testing.assert_array_equal(np.asarray(found), [0, 4, 12, 12, 8])
 
 
-@pytest.mark.parametrize(("size", "axis"), [(9, 0), ((2, 2), 0), (0, 0), (2, None)])
+@pytest.mark.parametrize(("size", "axis"), [(9, 0), ((2, 2), 0), (2, None)])
 def test_windows_that_do_not_fit(size: Any, axis: Any) -> None:
     with pytest.raises(ShapeError):
         windows_of(hg.tensor(A), size, axis=axis)
+
+
+def test_windows_without_elements() -> None:
+    """NumPy makes them."""
+    with pytest.raises(ShapeError, match="has no elements"):
+        hnp.lib.stride_tricks.sliding_window_view(A, 0, axis=0)
+    with pytest.warns(FallbackWarning):
+        assert windows_of(hg.tensor(A), 0, axis=0).shape == windows_of(A, 0, axis=0).shape
 
 
 def test_windows_are_read_only() -> None:
