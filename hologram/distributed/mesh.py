@@ -150,7 +150,7 @@ def _names(p: Part) -> tuple[str, ...]:
 
 
 class NamedSharding:
-    """How an array lies on a mesh: :func:`device_put` takes it. Raises ArgumentError for names that the mesh has not.
+    """How an array lies on a mesh: :func:`hologram.device_put` takes it. Raises ArgumentError for names that the mesh has not.
 
     >>> mesh = hg.distributed.Mesh([0, 1], "x")
     >>> hg.distributed.NamedSharding(mesh, hg.distributed.PartitionSpec("x")).shard_shape((6, 5))

@@ -155,7 +155,7 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = Non
 
 
 def orthogonal(key: Any, n: int, shape: Any = (), dtype: Any = None, m: int | None = None) -> Tensor:
-    """Uniformly distributed orthogonal matrices (*shape, n, m), with ``m`` = ``n`` by default; else rows or columns, the fewer, are orthonormal.
+    """Uniformly distributed orthogonal matrices ``(*shape, n, m)``, with ``m`` = ``n`` by default; else rows or columns, the fewer, are orthonormal.
 
     From the QR decomposition of normal numbers, with the signs of R's diagonal (Stewart 1980). Types are those of :func:`uniform`. Raises
     ArgumentError for negative extents.

@@ -53,9 +53,9 @@ def map_coordinates(input: Any, coordinates: Any, order: int, mode: str = "const
 
     - ``coordinates``: for each axis of ``input`` an array, or one array (axes, …); they broadcast, and give the shape of the result.
     - ``mode``: what lies beyond the array: ``cval`` (``constant``), the outermost element (``nearest``), the other side (``wrap``), or the mirror
-    image, about the centre (``mirror``) or the edge (``reflect``) of the outermost element. As in JAX, between an outermost element and ``cval``
-    beyond it there is interpolation too, and ``wrap`` has the period of the extent: SciPy's ``grid-constant`` and ``grid-wrap``, which are names for
-    it here.
+      image, about the centre (``mirror``) or the edge (``reflect``) of the outermost element. As in JAX, between an outermost element and ``cval``
+      beyond it there is interpolation too, and ``wrap`` has the period of the extent: SciPy's ``grid-constant`` and ``grid-wrap``, which are names
+      for it here.
 
     The result has the type of ``input``; of integers it is rounded. Raises ShapeError for coordinates of another number of axes, UnsupportedError for
     an order above 1, ArgumentError for another mode.
