@@ -7,6 +7,7 @@ or its decomposition into ops that have one. Every stage reads the definition; n
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -117,11 +118,25 @@ class NoDerivative:
 
 
 TABLE: dict[str, Op] = {}
+_namespaces: dict[tuple[str, str], Any] = {}  # of the module that gave an op its definition, or one of its rules
+
+
+def _is_doubled(op: str, part: str, is_there: bool) -> bool:
+    """Notes which module, being imported, says something of an op; whether it ``is_there`` already. An import that an interrupt ended is begun again,
+    in a new namespace: what it had said is said once more."""
+    frame: Any = sys._getframe(1)
+    while frame.f_code.co_name != "<module>" and frame.f_back is not None:
+        frame = frame.f_back
+    here, before = frame.f_globals, _namespaces.get((op, part))
+    if is_there and (before is None or before is here or before["__name__"] != here["__name__"]):
+        return True
+    _namespaces[op, part] = here
+    return False
 
 
 def register(op: Op) -> Op:
     """Adds an op definition; an incomplete or doubled one fails here, at import."""
-    if op.name in TABLE:
+    if _is_doubled(op.name, "definition", op.name in TABLE):
         raise ValueError(f"op {op.name} has two definitions")
     if op.kind not in KINDS:
         raise ValueError(f"op {op.name}: unknown kind {op.kind}")
@@ -139,7 +154,7 @@ def register(op: Op) -> Op:
 
 def on_complex(op: Op, split: Callable[..., Any], infer: TypeRule, reference: Callable[..., Any]) -> Op:
     """Makes an op take complex numbers as well, once: how it splits, its type rule and its reference for all kinds."""
-    if op.split is not None:
+    if _is_doubled(op.name, "split", op.split is not None):
         raise ValueError(f"op {op.name} takes complex numbers already")
     kinds = op.kinds if "c" in op.kinds or op.kinds == "b" else op.kinds + "c"
     for name, value in (("split", split), ("infer", infer), ("reference", reference), ("kinds", kinds)):
@@ -153,7 +168,7 @@ def transforms(op: Op, **rules: Callable[..., Any]) -> Op:
     The rules record, so they are defined after what records.
     """
     for name, rule in rules.items():
-        if name not in ("jvp", "transpose", "accumulate", "batch", "batch_body") or getattr(op, name) is not None:
+        if name not in ("jvp", "transpose", "accumulate", "batch", "batch_body") or _is_doubled(op.name, name, getattr(op, name) is not None):
             raise ValueError(f"op {op.name}: {name} is not a rule for transforms, or is there already")
         object.__setattr__(op, name, rule)
     return op

@@ -16,6 +16,7 @@ import hologram.numpy as hnp
 from hologram.errors import ArgumentError, UntracedWarning
 from tests.support.runner.libraries import library
 
+pytestmark = pytest.mark.filterwarnings("ignore::hologram.errors.FallbackWarning")  # for NumPy's functions that Dask calls on blocks
 dask = library("dask")
 da = library("dask.array")
 

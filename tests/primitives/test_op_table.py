@@ -37,6 +37,28 @@ def test_a_row_is_registered_once() -> None:
         register(TABLE["add"])
 
 
+IMPORTED = """
+from hologram.ir.op import TABLE, Op, register, transforms
+register(Op("interrupted", "elementwise", 1, None, None, spelling={"f": {}}))
+transforms(TABLE["interrupted"], jvp=lambda *_: None)
+"""
+
+
+def test_an_import_that_was_interrupted_is_begun_again() -> None:
+    """A module that is imported anew has a new namespace; in one and the same nothing is said twice."""
+    namespace = {"__name__": "of_rows"}
+    try:
+        for names in ({"__name__": "of_rows"}, namespace):
+            exec(IMPORTED, names)
+        for names in (namespace, {"__name__": "another"}):
+            with pytest.raises(ValueError, match="two definitions"):
+                exec(IMPORTED, names)
+            with pytest.raises(ValueError, match="jvp is not a rule"):
+                exec(IMPORTED.replace("register(", "str("), names)
+    finally:
+        del TABLE["interrupted"]
+
+
 @named
 def test_type_rule_and_reference_agree(row: Op, everything: bool) -> None:
     """The interpreter compares shape and type of every value with the type rule's; a warning of NumPy's is an error in tests."""
