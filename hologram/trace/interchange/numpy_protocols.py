@@ -54,6 +54,8 @@ _KNOWN_ORDERS = ("expn",)  # SciPy's takes arrays of orders
 _RENAMED = {"a_min": "min", "a_max": "max", "newshape": "shape"}  # parameters with two names in NumPy
 
 
+# These make an array of the kind of their argument. Libraries try them for an element type of NumPy's alone, and take other ways at the TypeError.
+_LIKE = ("empty_like", "full_like", "ones_like", "zeros_like")
 _FOR_C = ("atleast_1d", "atleast_2d", "atleast_3d")  # what callers of C code make sure of arrays by
 _UFUNC_DEFAULTS = {"where": True, "casting": "same_kind", "order": "K", "dtype": None, "subok": True}
 
@@ -164,6 +166,8 @@ def function(of: Callable[..., Any], types: Any, args: tuple[Any, ...], options:
             try:
                 return own(*translated[0], **translated[1])
             except (ArgumentError, DTypeError, ShapeError) as e:
+                if name in _LIKE:
+                    raise
                 return _refused(e, of, full, lacking, types, args, options)
     if options.get("out") is not None:
         return _into_arrays(of, full, args, options)

@@ -231,6 +231,17 @@ def test_refusals(name: str) -> None:
         call()
 
 
+@pytest.mark.parametrize("make", [np.empty_like, np.zeros_like, np.ones_like, lambda x, **how: np.full_like(x, 0, **how)])
+def test_nothing_like_a_tensor_has_a_type_that_tensors_lack(make: Any) -> None:
+    """Dask, among others, takes another way at the TypeError that its arrays' kind has no records."""
+    for dtype in ([("value", "f4"), ("place", "i8")], object, "U3"):
+        with pytest.raises(TypeError):
+            make(T, dtype=dtype)
+        with pytest.raises(TypeError):
+            make(T, dtype=dtype, shape=(2,))
+    assert type(make(T, dtype="f8")) is hg.Tensor
+
+
 def test_ufuncs_compute_in_the_type_that_is_asked_for() -> None:
     third = hg.tensor(np.float32(1) / np.float32(3))
     for f in (lambda x: np.add(x, x, dtype=np.float64), lambda x: np.sqrt(x, dtype="float64"), lambda x: np.divide(1, x, dtype=np.float64)):
