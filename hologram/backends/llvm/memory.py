@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hologram.backends.llvm.bounds_checks import BoundsChecks
@@ -166,8 +166,6 @@ class MemoryWriter(Integers):
         kind, p, stride, first = self.address(buffer, index)
         if kind == "uniform" and (mask is None or mask.width == 1):
             return self._uniform_load(self.checked(p, buffer, first, live=mask), t, buffer.dtype, mask)
-        if kind == "strided" and mask is not None and mask.width == 1:
-            p = self._mapped(p, mask, buffer)
         live = self._mask(mask, width)
         if kind == "uniform" and live is not None:
             wanted = self._any(live)
@@ -184,13 +182,13 @@ class MemoryWriter(Integers):
                 width,
             )
         elif stride == -1:
-            r = self._reversed_load(p, t, width, align, live)
+            r = self._reversed_load(p, t, width, align, live, lambda low: self._mapped(low, mask, buffer))
         elif live is None:
             r = f.emit(f"load {vt}, ptr {p.text}, align {align}", t, width)
         elif mask is None and (count := self._live_lanes(buffer)):
             r = widened(f, f.emit(f"load {vector(t, count)}, ptr {p.text}, align {align}", t, count), width)
         else:
-            r = self._masked_load(p, t, width, align, live)
+            r = self._masked_load(self._mapped(p, mask, buffer), t, width, align, live)
         return self._from_memory(r, buffer.dtype)
 
     def _live_lanes(self, buffer: Buffer) -> int | None:
@@ -200,10 +198,13 @@ class MemoryWriter(Integers):
         is_small = self.code.is_inlined and isinstance(size, int) and size * buffer.dtype.itemsize <= STACK_SLOT_BYTES
         return lane.live if is_small and lane is not None else None
 
-    def _mapped(self, p: Reg, mask: Reg, buffer: Buffer) -> Reg:
-        """``p`` where the mask of all lanes is set, else the buffer itself: a vector load that is masked as a whole gives zeros wherever it points,
-        but takes processors a thousand times as long where no memory is mapped."""
-        return self.f.emit(f"select i1 {mask.text}, {p.typed}, ptr {self.pointers[buffer]}", "ptr", 1)
+    def _mapped(self, p: Reg, mask: Reg | None, buffer: Buffer) -> Reg:
+        """``p`` where some lane of an access's own mask is set, else the buffer itself: a vector access that is masked as a whole touches nothing
+        wherever it points, but takes processors a thousand times as long where no memory is mapped."""
+        if mask is None:
+            return p
+        wanted = mask if mask.width == 1 else self._any(mask)
+        return self.f.emit(f"select i1 {wanted.text}, {p.typed}, ptr {self.pointers[buffer]}", "ptr", 1)
 
     def _load_apart(self, buffer: Buffer, index: Int, mask: Reg | None) -> Reg | None:
         """Elements a small step apart, by :mod:`hologram.backends.llvm.strided_access`; None for any others."""
@@ -237,8 +238,7 @@ class MemoryWriter(Integers):
         wanted = [step * (k if stride > 0 else last - k) for k in range(lane.width)]
         starts = vector_starts(step, lane.width, unit, True)
         within = spread(self.f, live, starts, wanted, unit)
-        guard = mask if mask is not None and mask.width == 1 else None
-        vectors = self._block(buffer, rest + min(0, stride) * last, stride, starts, unit, within, guard)
+        vectors = self._block(buffer, rest + min(0, stride) * last, stride, starts, unit, within, mask)
         return pick(self.f, vectors, starts, wanted)
 
     def _apart(self, buffer: Buffer, index: Int) -> tuple[Lane, int, Int, int] | None:
@@ -255,8 +255,8 @@ class MemoryWriter(Integers):
     def _block(
         self, buffer: Buffer, first: Int, stride: int, starts: list[int], unit: int, within: Sequence[Reg] = (), guard: Reg | None = None
     ) -> list[Reg]:
-        """Vectors that begin ``starts`` elements after ``first + stride*base``; only the lanes ``within`` are read, if given, and where ``guard`` is
-        set."""
+        """Vectors that begin ``starts`` elements after ``first + stride*base``; only the lanes ``within`` are read, if given, none where ``guard``
+        is not set."""
         f, t, lane = self.f, memory_type(buffer.dtype), self.lane
         assert lane is not None
         key = (buffer, first, stride, *starts, *(m.text for m in within))
@@ -264,7 +264,7 @@ class MemoryWriter(Integers):
         if got is None:
             base = f.int_op("add", self.integer(first), f.int_op("mul", lane.base, Reg(str(stride), "i64", 1)))
             p = f.emit(f"getelementptr {t}, ptr {self.pointers[buffer]}, {base.typed}", "ptr", 1)
-            p = p if guard is None else self._mapped(p, guard, buffer)
+            p = self._mapped(p, guard, buffer)
             align = alignment(buffer.dtype)
             got = self.blocks[key] = []
             for i, at in enumerate(starts):
@@ -285,13 +285,13 @@ class MemoryWriter(Integers):
             f.branch_around(mask, lambda: f.emit(f"load {t}, ptr {p.text}, align {alignment(d)}", t, 1), Reg(zero, t, 1), likely=True), d
         )
 
-    def _reversed_load(self, p: Reg, t: str, width: int, align: int, live: Reg | None) -> Reg:
+    def _reversed_load(self, p: Reg, t: str, width: int, align: int, live: Reg | None, mapped: Callable[[Reg], Reg]) -> Reg:
         f, vt = self.f, vector(t, width)
         low = f.emit(f"getelementptr {t}, ptr {p.text}, i64 {1 - width}", "ptr", 1)
         if live is None:
             r = f.emit(f"load {vt}, ptr {low.text}, align {align}", t, width)
         else:
-            r = self._masked_load(low, t, width, align, self._reverse(live))
+            r = self._masked_load(mapped(low), t, width, align, self._reverse(live))
         return self._reverse(r)
 
     def _masked_load(self, p: Reg, t: str, width: int, align: int, live: Reg) -> Reg:
@@ -387,7 +387,7 @@ class MemoryWriter(Integers):
                 how = "align 64, !nontemporal !2" if stride == 1 and self._is_nontemporal(s) else f"align {align}"
                 f.do(f"store {v.typed}, ptr {p.text}, {how}")
             else:
-                self._masked_store(v, p, align, live)
+                self._masked_store(v, self._mapped(p, mask, s.buffer), align, live)
 
     def _interleaved_store(self, s: Store, body: list[Stmt]) -> list[Store]:
         """Writes ``s`` together with the stores of a block that fill the gaps between its elements; gives them, none where there are gaps left."""
