@@ -210,7 +210,16 @@ def _simpler(n: Node, inputs: Ranges, known: Range | None) -> Node | int | None:
         found = n.inputs[0]
     elif n.op.name == "rem" and inputs[0] is not None and inputs[1] is not None and 0 <= inputs[0][0] and inputs[0][1] < inputs[1][0]:
         found = n.inputs[0]
+    elif n.op.name == "and" and n.dtype.kind != "b":  # low bits, of which a mask takes all that the other operand has
+        found = next((x for x, a, b in zip(n.inputs, inputs, inputs[::-1], strict=True) if _holds_all(b, a)), None)
     return found if found is not None and found.dtype is n.dtype and found.shape in (n.shape, ()) else None
+
+
+def _holds_all(mask: Range | None, bits: Range | None) -> bool:
+    """Whether ``mask`` is one number, of low bits alone, among which those of the other operand are."""
+    if mask is None or bits is None or mask[0] != mask[1] or mask[0] < 0 or mask[0] & (mask[0] + 1):
+        return False
+    return 0 <= bits[0] and bits[1] <= mask[0]
 
 
 def _rebuilt(graph: Graph, instead: dict[Node, Node | int], attrs: dict[Node, tuple[Any, ...]]) -> Graph:

@@ -141,3 +141,15 @@ def test_a_loop_that_makes_no_step_keeps_its_start() -> None:
 
     assert [int(x) for x in hg.jit(f)(1)] == [5, 0]
     assert [int(x) for x in hg.jit(f)(0)] == [3, 0]
+
+
+@pytest.mark.parametrize("size", [8, 9, 16])
+def test_remainders_of_what_is_below_the_divisor(size: int) -> None:
+    """Those of powers of two are low bits."""
+
+    def f(a: Any) -> Any:
+        return hg.fori_loop(0, 8, lambda i, s: s + a[i % size % 8, i % 4], 0.0)
+
+    ops = [n.op.name for n in _nodes(canonicalise(hg.make_graph(f)(A), "standard"))]
+    assert ops.count("rem") + ops.count("and") == 1
+    np.testing.assert_allclose(float(hg.jit(f)(A)), sum(A[i, i % 4] for i in range(8)), rtol=1e-6)

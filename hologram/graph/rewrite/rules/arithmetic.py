@@ -16,7 +16,7 @@ from hologram.ir.node import Node, const_value
 from hologram.primitives.reductions import highest, lowest
 
 abs_, sqrt, rsqrt, square, reciprocal, copysign = map(spelled, ("abs", "sqrt", "rsqrt", "square", "reciprocal", "copysign"))
-exp, log, power, maximum, minimum = map(spelled, ("exp", "log", "pow", "max", "min"))
+exp, log, power, maximum, minimum, floordiv, rem = map(spelled, ("exp", "log", "pow", "max", "min", "floordiv", "rem"))
 
 
 def law(name: str, algebra: str, pattern: Apply, build: Any, **more: Any) -> list[Rule]:
@@ -44,6 +44,21 @@ def _tiny(c: Node) -> float:
 
 def _times_reciprocal(b: Rewriter, x: Node, c: Node) -> Node:
     return b.make("mul", x, b.const(1 / _value(c), c.dtype))
+
+
+def _is_power_of_two(c: Node) -> bool:
+    v = int(const_value(c))
+    return v > 0 and v & (v - 1) == 0
+
+
+def _shifted_right(b: Rewriter, x: Node, c: Node) -> Node:
+    """The floor of a quotient: the right shift of a signed number fills with its sign."""
+    return b.make("shr", x, b.const(int(const_value(c)).bit_length() - 1, c.dtype))
+
+
+def _low_bits(b: Rewriter, x: Node, c: Node) -> Node:
+    """What is left has the sign of the divisor, which is positive."""
+    return b.make("and", x, b.const(int(const_value(c)) - 1, c.dtype))
 
 
 def _invertible(c: Node) -> bool:
@@ -117,6 +132,8 @@ STRENGTH: list[Rule] = [
     rule("square", "square(x) = x * x", "exact", square(x), x * x),
     rule("reciprocal", "reciprocal(x) = 1 / x", "exact", reciprocal(x), 1 / x),
     rule("div-power-of-two", "x / 2^k = x * 2^-k", "exact", x / c, _times_reciprocal, where=_has_exact_reciprocal),
+    rule("floordiv-power-of-two", "x // 2^k = x >> k", "exact", floordiv(x, c), _shifted_right, kinds="iu", where=_is_power_of_two),
+    rule("rem-power-of-two", "x % 2^k = x & 2^k - 1", "exact", rem(x, c), _low_bits, kinds="iu", where=_is_power_of_two),
     rule("div-constant", "x / c = x * (1 / c)", "fast", x / c, _times_reciprocal, where=_invertible),
     rule("reciprocal-reciprocal", "1 / (1 / x) = x", "fast", 1 / (1 / x), x),
     rule("sqrt-sqrt", "sqrt(x) * sqrt(x) = x", "fast", sqrt(x) * sqrt(x), x),
