@@ -56,7 +56,7 @@ def optimize(dsk: Mapping[Any, Any], keys: Any, *, precision: str = "standard", 
     144.0
     """
     wanted = list(flatten(keys if isinstance(keys, (list, set)) else [keys]))
-    graph = dsk if isinstance(dsk, HighLevelGraph) else HighLevelGraph.from_collections(id(dsk), dsk, dependencies=())
+    graph = dsk if isinstance(dsk, HighLevelGraph) else HighLevelGraph.from_collections(str(id(dsk)), dsk, dependencies=())
     graph = fuse_roots(optimize_blockwise(graph, keys=wanted), keys=wanted)
     layers = {name: _compiled(layer, precision) if isinstance(layer, Blockwise) else layer for name, layer in graph.layers.items()}
     optimized = optimize_array(HighLevelGraph(layers, graph.dependencies), wanted, **options)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hologram import dtypes
-from hologram.backends.llvm import integer_lowering, predicted, rounding
+from hologram.backends.llvm import float_extremes, integer_lowering, predicted, rounding
 from hologram.backends.llvm.text import FunctionText, Reg, float_bits, joined_pieces, narrowed, pieces, scalar_type, suffix, vector
 from hologram.backends.llvm.toolchain.target import Target
 from hologram.dtypes import DType, FloatFormat
@@ -122,7 +122,12 @@ def _may_be_taken_for_min(ins: Ins) -> bool:
         return False
     if ins.dtype.kind != "f" or any(_is_constant(a) and np.frombuffer(a.attrs[1], a.dtype.np)[0] != 0 for a in test.args):
         return False
-    return any(isinstance(v, Ins) and v.opname in ("param", "cast") for v in (*test.args, *ins.args[1:]))
+    return any(map(_may_be_cast, (*test.args, *ins.args[1:])))
+
+
+def _may_be_cast(v: Any) -> bool:
+    """Whether a value comes, or may come, from another type."""
+    return isinstance(v, Ins) and v.opname in ("param", "cast")
 
 
 def _is_constant(v: Any) -> bool:
@@ -225,6 +230,8 @@ class ScalarCode:
         d = ins.args[-1].dtype if op.name == "select" else ins.args[0].dtype
         if op.name in ("div_trunc", "rem_trunc") and d.is_integer and integer_lowering.divides(d, width) and not self._knows(ins.args[1]):
             return integer_lowering.divided(self.f, args[0], args[1], d, op.name == "rem_trunc")
+        if op.name in ("max", "min") and self.machine.is_x86_64 and float_extremes.has_short_form(t) and not any(map(_is_constant, ins.args)):
+            return float_extremes.extreme(self.f, args[0], args[1], op.name == "max", any(map(_may_be_cast, ins.args)))
         found = self._predicted(ins, args, env) if width == 1 else None
         return found or self.f.emit(self.spell(op, d, ins.dtype, args, width), t, width)
 

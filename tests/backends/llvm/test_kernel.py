@@ -221,6 +221,27 @@ def test_choices_between_a_number_and_a_cast_one_keep_the_sign_of_zero(narrow: s
     check(graph, arrays, evaluate(graph, arrays), level)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_extremes_of_special_values(dtype: str, level: str) -> None:
+    """Every pair of them, in vectors, as scalars, and of values that another type had."""
+    special = np.array([0.0, -0.0, 1.0, -1.0, 1e-7, np.inf, -np.inf, np.nan, -np.nan])
+    pairs = np.array(list(itertools.product(special, repeat=2))).T
+    for wide in ("float32", "float64"):
+        d = Draft()
+        x, y = (d.input(pairs.shape[1], dtype=dtype) for _ in "xy")
+        cast = [d("cast", v, wide) for v in (x, y)]
+        made = [d(op, *arms) for op in ("max", "min") for arms in ((x, y), cast, (cast[0], d("neg", cast[1])))]
+        graph = d.graph(*made, *(d("cast", v, dtype) for v in made))
+        arrays = [p.astype(x.dtype.np) for p in pairs]
+        check(graph, arrays, evaluate(graph, arrays), level)
+    d = Draft()
+    x, y = (d.input(dtype=dtype) for _ in "xy")
+    graph = d.graph(*(d(op, *arms) for op in ("max", "min") for arms in ((x, y), (d("neg", x), y))))
+    for pair in pairs.T[:: 1 if dtype == "float32" else 7]:
+        scalars = [np.asarray(v, x.dtype.np) for v in pair]
+        check(graph, scalars, evaluate(graph, scalars), level)
+
+
 LEVEL = st.sampled_from(runnable())
 
 
