@@ -4,7 +4,8 @@ A threshold is a named number at the top of a module of the compiler: :func:`thr
 one by name. :func:`overridden` sets some of them everywhere, forgets what was compiled or remembered under other values, and puts all of it back.
 The disk cache, whose keys know nothing of them, is off meanwhile.
 
-:data:`FIXED` are numbers of another sort: the canonical order of reductions, layouts of memory and registers, formats. They stay as they are, and so do the members of enumerations."""
+:data:`FIXED` are numbers of another sort: the canonical order of reductions, layouts of memory and registers, formats.
+They stay as they are, and so do the members of enumerations."""
 
 from __future__ import annotations
 
