@@ -156,3 +156,9 @@ def test_polyfit_takes_options_by_position() -> None:
     check(lambda xp, x, y, w: xp.polyfit(x, y, 1, None, False, w), np.arange(3.0), X[0], W, rtol=1e-9)
     with pytest.raises(ArgumentError, match="full and cov"):
         hnp.polyfit(np.arange(3.0), X[0], 1, None, True)
+
+
+def test_linspace_takes_scalar_ends() -> None:
+    for ends in ((np.zeros(1), 1.0), (0.0, np.ones(2)), ([0.0, 1.0], 2.0), (hg.tensor([0.0]), 1.0)):
+        with pytest.raises(ShapeError, match="linspace"):
+            hnp.linspace(*ends, 3)

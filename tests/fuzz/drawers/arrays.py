@@ -344,7 +344,7 @@ def _cross(d: Draft, function: str) -> list[Value]:
 
 @drawer("numpy.convolve", "numpy.correlate")
 def _convolve(d: Draft, function: str) -> list[Value]:
-    x = d.array("fiu", ndim=1)
+    x = d.array("fciu", ndim=1)
     y = d.fresh(x.dtype, (d.pick((1, 2, 3, 5, 8, 17)),))
     return d.emit(function, x, y, mode=d.pick(("full", "valid", "same")))
 
