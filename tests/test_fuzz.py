@@ -85,6 +85,9 @@ def test_thresholds_are_set_everywhere_and_put_back() -> None:
 
 def test_fixed_numbers_are_there() -> None:
     assert thresholds()
+    assert not [name for name in thresholds() if name.endswith((".fft.plan.WORK", ".fft.program.MEMORY"))], (
+        "members of enumerations are no thresholds"
+    )
     for name in FIXED:
         module, _, constant = name.rpartition(".")
         assert hasattr(sys.modules[module], constant), f"{name} is gone: tests/fuzz/thresholds.py"

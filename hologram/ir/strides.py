@@ -170,11 +170,26 @@ def own_movement(shape: Shape, strides: Shape) -> Movement | None:
     return Movement(shape, math.prod(base), slices, axes)
 
 
+def _dense_order(moving: Sequence[int], shape: tuple[Any, ...], strides: tuple[Any, ...]) -> Shape | None:
+    """The axes of a view without gaps, the outermost first: each one's stride is the product of the extents inside of it, whatever the sizes."""
+    left, inside, step = list(moving), list[int](), 1
+    while left:
+        found = next((i for i in left if strides[i] == step), None)
+        if found is None:
+            return None
+        left.remove(found)
+        inside.append(found)
+        step = step * shape[found]
+    return tuple(reversed(inside))
+
+
 def _symbolic_own_movement(shape: tuple[Any, ...], strides: tuple[Any, ...]) -> Movement | None:
-    """:func:`own_movement` for symbolic sizes. The order of the axes is that of one set of sizes, and then proved for all."""
-    sample = {a.name: 64 + 7 * i for i, a in enumerate(dict.fromkeys(a for n in (*shape, *strides) for a in atoms(n)))}
-    order = {i: substitute(strides[i], sample) for i, n in enumerate(shape) if (isinstance(n, Expr) or n > 1) and strides[i] != 0}
-    axes = tuple(sorted(order, key=lambda i: (-order[i], i)))
+    """:func:`own_movement` for symbolic sizes. Where there are gaps the order of the axes is that of one set of sizes, and then proved for all."""
+    moving = [i for i, n in enumerate(shape) if (isinstance(n, Expr) or n > 1) and strides[i] != 0]
+    axes = _dense_order(moving, shape, strides)
+    if axes is None:
+        sample = {a.name: 64 + 7 * i for i, a in enumerate(dict.fromkeys(a for n in (*shape, *strides) for a in atoms(n)))}
+        axes = tuple(sorted(moving, key=lambda i: (-substitute(strides[i], sample), i)))
     if axes and strides[axes[-1]] != 1:
         return None
     base: list[Any] = [shape[a] for a in axes]

@@ -6,7 +6,7 @@ import operator
 from typing import Any
 
 from hologram import dtypes
-from hologram.errors import ShapeError
+from hologram.errors import ArgumentError, ShapeError
 from hologram.linalg.systems import lstsq
 from hologram.numpy.analysis.calculus import vander
 from hologram.numpy.arguments import array, wrap
@@ -21,15 +21,18 @@ from hologram.trace.tensor import Tensor
 __all__ = ["polyfit"]
 
 
-def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, w: Any = None) -> Tensor:
+def polyfit(x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None, cov: bool = False) -> Tensor:
     """Polynomial of degree ``deg`` with the least sum of squares of ``w * (p(x) - y)``: deg + 1 coefficients, the highest power first.
 
     For ``y`` of shape (n, k) there are k polynomials, in columns. Columns of powers are scaled to length 1; singular values up to ``rcond`` times
-    the largest, by default n ε, count as 0. Raises ShapeError for points that do not pair, or a negative degree.
+    the largest, by default n ε, count as 0. Raises ShapeError for points that do not pair, or a negative degree, and ArgumentError for NumPy's
+    ``full`` and ``cov``, which ask for more than the coefficients.
 
     >>> hnp.round(hnp.polyfit([0.0, 1.0, 2.0], [1.0, 3.0, 5.0], 1), 3)
     Tensor([2., 1.], dtype=float32)
     """
+    if full is not False or cov is not False:
+        raise located(ArgumentError("polyfit gives the coefficients alone: full and cov stay False"))
     weights = 1.0 if w is None else w
     nodes, dtype, _ = promoted("polyfit", [wrap(array(v, "polyfit")) for v in (x, y, weights)], dtypes.to_inexact)
     at, values, scale = (wrap(n) for n in nodes)

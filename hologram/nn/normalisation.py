@@ -21,16 +21,22 @@ def _standardized(values: Tensor, axis: Axes, epsilon: float) -> Tensor:
     return centred * hnp.rsqrt(hnp.mean(centred * centred, axis=axis, keepdims=True) + epsilon)
 
 
-def standardize(x: Any, /, axis: Axes = -1, epsilon: float = 1e-5) -> Tensor:
+def standardize(x: Any, /, axis: Axes = -1, mean: Any = None, variance: Any = None, epsilon: float = 1e-5, where: Any = None) -> Tensor:
     """Standardizes along ``axis``: ``x`` less its mean, over its standard deviation; ``epsilon`` is added to the variance.
 
+    ``mean`` and ``variance`` may be given, and ``where`` tells which elements they are of; all broadcast with ``x``.
     Types and errors are those of :func:`softmax`.
 
     >>> hg.nn.standardize([1.0, 2.0, 3.0])
     Tensor([-1.2247356,  0.       ,  1.2247356], dtype=float32)
     """
     values, dtype = floats(x, "standardize")
-    return cast(_standardized(values, axis, epsilon), dtype)
+    if mean is None and variance is None and where is None:
+        return cast(_standardized(values, axis, epsilon), dtype)
+    centre = hnp.mean(values, axis, keepdims=True, where=where) if mean is None else mean
+    own = hnp.mean(values, axis, keepdims=True, where=where)
+    spread = hnp.mean(hnp.square(values - own), axis, keepdims=True, where=where) if variance is None else variance
+    return cast((values - centre) * hnp.rsqrt(spread + epsilon), dtype)
 
 
 def layer_norm(x: Any, /, weight: Any = None, bias: Any = None, axis: Axes = -1, epsilon: float = 1e-5) -> Tensor:
@@ -45,14 +51,19 @@ def layer_norm(x: Any, /, weight: Any = None, bias: Any = None, axis: Axes = -1,
     return cast(_affine(_standardized(values, axis, epsilon), weight, bias), dtype)
 
 
-def logmeanexp(x: Any, /, axis: Axes = None, keepdims: bool = False) -> Tensor:
-    """Logarithm of the mean of exponentials over ``axis``, or of all, without overflow. Types and errors are those of :func:`softmax`.
+def logmeanexp(x: Any, /, axis: Axes = None, where: Any = None, keepdims: bool = False) -> Tensor:
+    """Logarithm of the mean of exponentials over ``axis``, or of all, without overflow.
+
+    ``where`` tells which elements count. Types and errors are those of :func:`softmax`.
 
     >>> hg.nn.logmeanexp([1000.0, 1000.0])
     Tensor(1000., dtype=float32)
     """
     values, dtype = floats(x, "logmeanexp")
-    total = logsumexp(values, axis, keepdims)
+    if where is not None:
+        counted = hnp.sum(hnp.broadcast_to(where, values.shape), axis, keepdims=keepdims)
+        return cast(logsumexp(values, axis, keepdims=keepdims, where=where) - hnp.log(counted.astype(values.dtype)), dtype)
+    total = logsumexp(values, axis, keepdims=keepdims)
     return cast(total - math.log(values.size / max(total.size, 1)), dtype)
 
 

@@ -209,6 +209,8 @@ def linspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, *, 
 
 
 def _number(x: Any) -> float | complex:
+    if shape := np.shape(x):
+        raise located(ShapeError(f"linspace: ends are scalars, not of shape {list(shape)}"))
     value = x.item() if hasattr(x, "item") else x
     return complex(value) if isinstance(value, complex) else float(value)
 

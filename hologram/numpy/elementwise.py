@@ -12,11 +12,13 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.dtypes import DType
+from hologram.errors import ArgumentError
 from hologram.ir.op import Op
 from hologram.numpy.arguments import array, cast_to, weakly
 from hologram.numpy.elementwise_docs import docstring
 from hologram.primitives import TABLE
 from hologram.primitives.scalar import elementwise as ew
+from hologram.support.user_lines import located
 from hologram.trace import arithmetic
 from hologram.trace.checks import integer
 from hologram.trace.operators import binary_operator, elementwise, node_of, promoted, stretched, unary_operator, weak_default, working_type, wrap
@@ -313,19 +315,21 @@ def radians(x: Any, /) -> Tensor:
 rad2deg, deg2rad = degrees, radians
 
 
-def nan_to_num(x: Any, /, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+def nan_to_num(x: Any, /, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """Replaces NaN and the infinities by numbers.
 
     NaN becomes ``nan``, the infinities ``posinf`` and ``neginf``, for None the type's largest and smallest values; in both parts of complex
-    numbers. Shape and type are those of ``x``; integers are themselves.
+    numbers. Shape and type are those of ``x``; integers are themselves. Raises ArgumentError for a false ``copy``: the result is a new value.
 
     >>> hnp.nan_to_num([1.0, hnp.nan, hnp.inf], posinf=9.0)
     Tensor([1., 0., 9.], dtype=float32)
     """
+    if copy is not True and copy != 1:
+        raise located(ArgumentError("nan_to_num makes a new value; with copy=False NumPy writes into x: x[...] = nan_to_num(x) does that"))
     x = weakly(x, "nan_to_num")
     dtype = x._aval()[1]
     if dtype.is_complex:
-        return _part_by_part(lambda part: nan_to_num(part, nan, posinf, neginf), x)
+        return _part_by_part(lambda part: nan_to_num(part, True, nan, posinf, neginf), x)
     if not dtype.is_float:
         return x
     low, high = limits(dtype)

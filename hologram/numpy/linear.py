@@ -399,19 +399,23 @@ def kron(x1: Any, x2: Any, /) -> Tensor:
     return apart.reshape([s * t for s, t in zip(a.shape, b.shape, strict=True)])
 
 
-def cross(x1: Any, x2: Any, /, axis: int = -1) -> Tensor:
+def cross(x1: Any, x2: Any, /, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Tensor:
     """Cross product of vectors with three components along ``axis``; the other axes broadcast.
 
+    ``axisa``, ``axisb`` and ``axisc`` are the axes in ``x1``, ``x2`` and the result, where they differ: ``axis`` stands for all three.
     Raises ShapeError for vectors of other lengths, two included.
 
     >>> hnp.cross([1, 0, 0], [0, 1, 0])
     Tensor([0, 0, 1], dtype=int64)
     """
-    a, b = (moveaxis(t, axis, -1) for t in promoted_pair("cross", x1, x2))
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x1, x2 = promoted_pair("cross", x1, x2)
+    a, b = moveaxis(x1, axisa, -1), moveaxis(x2, axisb, -1)
     if a.shape[-1] != 3 or b.shape[-1] != 3:
         raise located(ShapeError(f"cross takes vectors of three components, not shapes {list(a.shape)} and {list(b.shape)}"))
     (a0, a1, a2), (b0, b1, b2) = ([v[..., i : i + 1] for i in range(3)] for v in (a, b))
-    return moveaxis(concat([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axis=-1), -1, axis)
+    return moveaxis(concat([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axis=-1), -1, axisc)
 
 
 def vdot(x1: Any, x2: Any, /) -> Tensor:

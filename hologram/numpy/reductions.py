@@ -6,16 +6,19 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.errors import ArgumentError, ShapeError
+from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.op import Op
 from hologram.ir.symbolic import prod as product
-from hologram.numpy.arguments import array, as_tensor, axes_of, axis_of, cast_to, reshaped, wrap
+from hologram.numpy.arguments import array, as_tensor, axes_of, axis_of, cast_to, permuted, reshaped, wrap
 from hologram.numpy.complexes import squared_modulus
 from hologram.numpy.creation import full, zeros
-from hologram.numpy.elementwise import FUNCTIONS, isclose, where
+from hologram.numpy.elementwise import FUNCTIONS, isclose
+from hologram.numpy.elementwise import where as select
 from hologram.numpy.joining import concat
 from hologram.numpy.shapes import broadcast_arrays, broadcast_to
 from hologram.primitives import reductions as rows
@@ -24,7 +27,7 @@ from hologram.support.user_lines import located
 from hologram.trace.checks import number
 from hologram.trace.convert import tensor
 from hologram.trace.lean_reductions import lean_reduction
-from hologram.trace.operators import broadcast_shapes, extent_node, with_tensors
+from hologram.trace.operators import broadcast_shapes, extent_node, promoted, with_tensors
 from hologram.trace.recorder import cast_node, constant, record
 from hologram.trace.tensor import Tensor
 
@@ -59,7 +62,7 @@ def _included(node: Node, mask: Any, value: Any, what: str) -> Node:
     if mask is None:
         return node
     included = wrap(cast_node(array(mask, what), dtypes.bool_))
-    chosen = array(where(included, wrap(node), value), what)
+    chosen = array(select(included, wrap(node), value), what)
     if chosen.shape != node.shape:
         raise located(ShapeError(f"{what}: a mask for shape {list(chosen.shape)} where the array has shape {list(node.shape)}"))
     return cast_node(chosen, node.dtype)
@@ -244,10 +247,12 @@ def argmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor
 # --- statistics ------------------------------------------------------------------------------------------------------
 
 
-def _inexact(x: Any, dtype: Any, what: str) -> tuple[Node, DType]:
+def inexact(x: Any, dtype: Any, what: str) -> tuple[Node, DType]:
     """``x`` in the type statistics are computed in, and the type of their result: narrow floats are averaged in float32."""
     node = array(x, what)
     node = cast_node(node, dtypes.to_inexact(node.dtype)) if dtype is None else cast_to(node, dtype)
+    if node.dtype.kind not in "fc":
+        raise located(DTypeError(f"{what} is computed in floats or complex numbers: dtype is such a type, not {node.dtype.name}"))
     return cast_node(node, dtypes.compute_type(node.dtype)), node.dtype
 
 
@@ -284,7 +289,7 @@ def mean(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False,
     >>> hnp.mean([1.0, 2.0, 9.0], where=[True, True, False])
     Tensor(1.5, dtype=float32)
     """
-    node, result = _inexact(x, dtype, "mean")
+    node, result = inexact(x, dtype, "mean")
     return wrap(cast_node(_mean_of(node, where, axis, keepdims, 0.0, "mean"), result))
 
 
@@ -305,7 +310,7 @@ def _measure_of_spread(what: str, finish: Callable[[Node], Node], doc: str) -> C
         if correction is not None and ddof is not None:
             raise located(ArgumentError(f"{what}: correction and ddof are two names of one thing"))
         less = next((number(v, what, "a correction") for v in (correction, ddof) if v is not None), 0.0)
-        node, result = _inexact(x, dtype, what)
+        node, result = inexact(x, dtype, what)
         squares = array(squared_modulus(wrap(node) - wrap(_mean_of(node, where, axis, True, 0.0, what))), what)
         return wrap(cast_node(finish(_mean_of(squares, where, axis, keepdims, less, what)), dtypes.real_of(result)))
 
@@ -339,36 +344,74 @@ std = _measure_of_spread(
 )
 
 
-def average(x: Any, /, axis: Any = None, weights: Any = None, keepdims: bool = False) -> Tensor:
-    """Mean over ``axis``, weighted by ``weights``, which broadcast with ``x``; :func:`mean` without them.
+def average(x: Any, /, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
+    """Mean over ``axis``, weighted by ``weights``; :func:`mean` without them.
+
+    ``weights`` have the shape of ``x``, or that of its extents along ``axis``, in the order of ``axis``. With ``returned`` there is a pair: the
+    average, and the sums of weights, of the same shape. Raises ShapeError for weights of other shapes.
 
     >>> hnp.average([1.0, 2.0, 3.0], weights=[3, 1, 0])
     Tensor(1.25, dtype=float32)
+    >>> hnp.average([[1.0, 2.0], [3.0, 4.0]], axis=0, weights=[3, 1])
+    Tensor([1.5, 2.5], dtype=float32)
     """
+    values = as_tensor(x, "average")
     if weights is None:
-        return mean(x, axis, keepdims=keepdims)
-    values, shares = broadcast_arrays(x, weights)
-    return sum(values * shares, axis, keepdims=keepdims) / sum(shares, axis, keepdims=keepdims)
+        found = mean(values, axis, keepdims=keepdims)
+        total = sum(full(values.shape, 1, dtype=np.int64), axis, keepdims=keepdims) if returned else found
+    else:
+        shares = _along(values, as_tensor(weights, "average"), axis)
+        total = sum(shares, axis, keepdims=keepdims)
+        found = sum(values * shares, axis, keepdims=keepdims) / total
+    return (found, total.astype(found.dtype)) if returned else found
 
 
-def logsumexp(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """``log(sum(exp(x)))`` over ``axis``, without overflow.
+def _along(values: Tensor, weights: Tensor, axis: Any) -> Tensor:
+    """Weights of the axes ``axis`` of ``values``, in its shape."""
+    if weights.shape == values.shape:
+        return weights
+    named = [] if axis is None else [axis_of(a, values.ndim, "average") for a in (axis if isinstance(axis, (tuple, list)) else [axis])]
+    if axis is None or weights.shape != tuple(values.shape[a] for a in named):
+        wanted = "" if axis is None else f" or {[values.shape[a] for a in named]}, that of axis {axis}"
+        raise located(ShapeError(f"average: weights have the shape {list(values.shape)} of the values{wanted}, not {list(weights.shape)}"))
+    ordered = permuted(array(weights, "average"), sorted(range(len(named)), key=lambda i: named[i]))
+    return broadcast_to(wrap(reshaped(ordered, tuple(n if a in named else 1 for a, n in enumerate(values.shape)))), values.shape)
 
-    The result has the float type of ``x``, float32 for integers. Raises ShapeError over no elements.
+
+def logsumexp(x: Any, /, axis: Any = None, b: Any = None, keepdims: bool = False, return_sign: bool = False, where: Any = None) -> Any:
+    """``log(sum(b * exp(x)))`` over ``axis``, without overflow.
+
+    ``b``, by default 1, are factors and ``where`` tells which elements count; both broadcast with ``x``. A negative sum is NaN, unless with
+    ``return_sign``: then the result is a pair, the logarithm of its magnitude and its sign. The result has the float type of ``x`` and ``b``,
+    float32 for integers. Raises ShapeError over no elements.
 
     >>> hnp.logsumexp([1000.0, 1000.0])
     Tensor(1000.6932, dtype=float32)
+    >>> hnp.logsumexp([1000.0, 1000.0], b=[1.0, -3.0], return_sign=True)
+    (Tensor(1000.6932, dtype=float32), Tensor(-1., dtype=float32))
     """
-    node, result = _inexact(x, None, "logsumexp")
-    values = wrap(node)
-    top = max(values, axis, keepdims=True)
-    top = where(FUNCTIONS["isfinite"](top), top, 0.0)
-    total = FUNCTIONS["log"](sum(FUNCTIONS["exp"](values - top), axis, keepdims=True)) + top
-    axes = axes_of(axis, len(node.shape), "logsumexp")
-    out = array(total, "logsumexp")
-    if not keepdims:
-        out = reshaped(out, tuple(n for i, n in enumerate(node.shape) if i not in axes))
-    return wrap(cast_node(out, result))
+    if b is not None:
+        x, b = broadcast_arrays(*(wrap(n) for n in promoted("logsumexp", [as_tensor(v, "logsumexp") for v in (x, b)], dtypes.to_inexact)[0]))
+    node, result = inexact(x, None, "logsumexp")
+    values = wrap(_included(node, where, -np.inf, "logsumexp"))
+    top = max(values if b is None else select(b == 0, -np.inf, values), axis, keepdims=True)
+    top = select(FUNCTIONS["isfinite"](top), top, 0.0)
+    terms = FUNCTIONS["exp"](values - top) if b is None else _times_exp(b.astype(values.dtype), values - top)
+    total = sum(terms, axis, keepdims=True)
+    logs = (FUNCTIONS["log"](FUNCTIONS["abs"](total) if return_sign else total) + top, FUNCTIONS["sign"](total))
+    axes = () if keepdims else axes_of(axis, len(node.shape), "logsumexp")
+    found = [_dropped(array(t, "logsumexp"), axes) for t in logs[: 1 + bool(return_sign)]]
+    out = tuple(wrap(cast_node(n, result)) for n in found)
+    return out if return_sign else out[0]
+
+
+def _times_exp(b: Tensor, x: Tensor) -> Tensor:
+    """``b * exp(x)``, where a ``b`` of 0 hides exponentials that are not finite."""
+    return b * FUNCTIONS["exp"](select((b == 0) & ~FUNCTIONS["isfinite"](FUNCTIONS["exp"](x)), -np.inf, x))
+
+
+def _dropped(node: Node, axes: tuple[int, ...]) -> Node:
+    return reshaped(node, tuple(n for i, n in enumerate(node.shape) if i not in axes))
 
 
 # --- scans -----------------------------------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ def parts_of(parts: Any, names: tuple[str, ...], what: str) -> list[Any]:
 
 def index_array(x: Any, what: str, role: str, below: int) -> Any:
     """Indices of one axis, unsigned. Raises IndexOutOfRange for known ones that are negative or not below a bound."""
-    if isinstance(x, Tensor) and not _is_known(x):
+    if isinstance(x, Tensor) and not is_known(x):
         if x.dtype.kind not in "iu":
             raise located(ArgumentError(f"{what}: {role} are integers, not {x.dtype}"))
         return x if x.dtype.kind == "u" else x.astype("uint32" if below < 2**32 else "uint64")
@@ -53,7 +53,7 @@ def index_array(x: Any, what: str, role: str, below: int) -> Any:
     return hnp.asarray(known.astype(np.uint32 if below < 2**32 else np.uint64))
 
 
-def _is_known(x: Tensor) -> bool:
+def is_known(x: Tensor) -> bool:
     """Whether the values are there: not while tracing."""
     try:
         np.asarray(x)

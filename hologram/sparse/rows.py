@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 import hologram.numpy as hnp
-from hologram.errors import ShapeError
+from hologram.errors import IndexOutOfRange, ShapeError
 from hologram.numpy.arguments import as_tensor
-from hologram.sparse.matrix import Matrix, extents, index_array, parts_of, scipy_sparse
+from hologram.sparse.matrix import Matrix, extents, index_array, is_known, parts_of, scipy_sparse
 from hologram.sparse.products import row_product, segments_of
 from hologram.support.user_lines import located
 from hologram.trace import tree
@@ -23,7 +23,8 @@ class CSR(Matrix):
 
     ``data`` and ``indices``, the columns, hold the elements of row i from ``indptr[i]`` to ``indptr[i + 1]``. It is a pytree: an argument and a
     result of jitted functions. ``A @ x`` and ``x @ A`` take vectors and matrices; gradients by the elements are those of ``A.with_data(data)``.
-    Raises ShapeError where the shapes do not fit, IndexOutOfRange for known columns beyond the matrix.
+    Raises ShapeError where the shapes do not fit, IndexOutOfRange for known columns beyond the matrix, and for known pointers that do not begin with
+    0, fall, or do not end with the number of elements.
 
     >>> A = hg.sparse.CSR(([1.0, 2.0, 3.0], [0, 2, 1], [0, 2, 3]), shape=(2, 3))
     >>> A @ hnp.asarray([1.0, 10.0, 100.0])
@@ -40,6 +41,8 @@ class CSR(Matrix):
         if self.data.ndim != 1 or self._columns.shape != self.data.shape or self._pointers.shape != (self.shape[0] + 1,):
             parts_text = f"data {list(self.data.shape)}, indices {list(self._columns.shape)} and indptr {list(self._pointers.shape)}"
             raise located(ShapeError(f"CSR: {parts_text} are not those of a matrix of shape {list(self.shape)}"))
+        if is_known(self._pointers):
+            _check_rows(np.asarray(self._pointers).astype(np.int64), self.data.size)
 
     @property
     def indices(self) -> Tensor:
@@ -109,3 +112,10 @@ def _made(data: Any, columns: Any, pointers: Any, shape: Any) -> CSR:
 
 
 tree.register(CSR, lambda a: ((a.data, a._columns, a._pointers), a.shape), lambda shape, parts: _made(parts[0], parts[1], parts[2], shape))
+
+
+def _check_rows(pointers: np.ndarray, count: int) -> None:
+    """Raises IndexOutOfRange for pointers whose rows do not hold each element once."""
+    if pointers[0] != 0 or pointers[-1] != count or (np.diff(pointers) < 0).any():
+        shown = pointers.tolist() if pointers.size <= 8 else [*pointers[:4].tolist(), "…", *pointers[-2:].tolist()]
+        raise located(IndexOutOfRange(f"CSR: pointers begin with 0, do not fall and end with {count}, the number of elements, unlike {shown}"))

@@ -55,7 +55,7 @@ def tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     return put(_made(data, dtype, borrow=False), device)
 
 
-def asarray(data: Any, /, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Tensor:
+def asarray(data: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A Tensor of ``data``, without a copy where type and layout allow: an array's memory is borrowed, unless ``copy``.
 
     A Python float or complex number without a ``dtype`` stays weakly typed: beside an array it has the array's type, and all its digits.

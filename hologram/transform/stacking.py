@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,12 +11,15 @@ from hologram.errors import ArgumentError, ShapeError, TransformError
 from hologram.ir.node import Node
 from hologram.ir.op import Op, Shape
 from hologram.ir.symbolic import Int
+from hologram.primitives.control import project
+from hologram.primitives.host.effects import is_effect
 from hologram.primitives.iota import iota
 from hologram.support.user_lines import located
 from hologram.trace import effects, tree
 from hologram.trace.checks import as_function
 from hologram.trace.operators import wrap
 from hologram.trace.recorder import record
+from hologram.trace.tensor import Tensor
 from hologram.trace.tree import Treedef
 from hologram.transform.arguments import array_node, own, result_nodes, tensors
 from hologram.transform.levels import Level, example_of, keeping_lines
@@ -50,6 +54,11 @@ class _Stacks:
         self.stacked, self.alike = stacked, dict[Node, Node]()
         self.local: dict[Node, LocalResults] = {}  # of collectives over the stack's axis
 
+    def of_effects(self) -> list[Tensor]:
+        """What effects, and loops and branches with effects, gave: to be kept where they run, or whoever reads it would run them again."""
+        made = itertools.chain(self.stacked.items(), self.alike.items())
+        return [wrap(x) for node, x in made if node.op is project and is_effect(node.inputs[0])]
+
 
 def _run(
     f: Callable[[list[Node]], Sequence[Node]], inputs: Sequence[Node], batched: Sequence[bool], size: Int, axis_name: str | None
@@ -74,7 +83,7 @@ def _run(
         stack = stacks.stacked.get(kept[0])
         effects.forget(before)
         if size != 0:
-            effects.follow(stacks.alike.get(kept[0], kept[0]) if stack is None else first_of(stack))
+            effects.follow(stacks.alike.get(kept[0], kept[0]) if stack is None else first_of(stack), stacks.of_effects())
     return results, stacks
 
 

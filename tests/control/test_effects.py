@@ -117,6 +117,30 @@ def test_stacks_of_examples(run: Any, seen: Seen) -> None:
     assert seen.taken() in ([], ["one for all"])
 
 
+def _doubled(seen: Seen) -> Callable[[Any], Any]:
+    """Gives the double of a scalar, and notes it."""
+    return lambda x: hg.io_callback(lambda v: (seen.append(float(v)), 2 * v)[1], hg.ShapeDtypeStruct((), np.float64), x)
+
+
+@pytest.mark.parametrize("name", ["itself", "read", "nested", "looped", "branch", "alike", "differentiated"])
+def test_what_effects_of_examples_gave_is_kept(seen: Seen, name: str) -> None:
+    call, x = _doubled(seen), np.array([1.0, 2.0, 3.0])
+    cases: dict[str, tuple[Callable[[], Any], Any, int]] = {
+        "itself": (lambda: hg.vmap(call)(x), 2 * x, 3),
+        "read": (lambda: hg.vmap(lambda e: (call(e) + 1, e))(x)[0], 2 * x + 1, 3),
+        "nested": (lambda: hg.vmap(hg.vmap(lambda e: call(e) * e))(x[None]), 2 * x[None] ** 2, 3),
+        "looped": (lambda: hg.vmap(lambda e: hg.scan(lambda c, _: (c + call(c), None), e, None, length=2)[0])(x), 9 * x, 6),
+        "branch": (lambda: hg.vmap(lambda e: hg.cond(e > 1, call, lambda e: -e, e))(x), np.array([-1.0, 4.0, 6.0]), 2),
+        "alike": (lambda: hg.vmap(lambda e: e + call(hnp.asarray(1.0, "float64")))(x), x + 2, 1),
+        "differentiated": (lambda: hg.grad(lambda x: hnp.sum(hg.vmap(lambda e: e * hg.stop_gradient(call(e)))(x)))(x), 2 * x, 3),
+    }
+    run, want, calls = cases[name]
+    got = run()
+    np.testing.assert_allclose(got, want)
+    np.testing.assert_allclose(got + 1, want + 1)
+    assert len(seen) == calls
+
+
 def test_examples_that_are_done_have_no_effects(run: Any, seen: Seen) -> None:
     def count(n: Any) -> Any:
         return hg.while_loop(lambda i: i < n, lambda i: (hg.debug.callback(seen.note, i, n), i + 1)[1], 0)

@@ -4,7 +4,8 @@ A threshold is a named number at the top of a module of the compiler: :func:`thr
 one by name. :func:`overridden` sets some of them everywhere, forgets what was compiled or remembered under other values, and puts all of it back.
 The disk cache, whose keys know nothing of them, is off meanwhile.
 
-:data:`FIXED` are numbers of another sort: the canonical order of reductions, layouts of memory and registers, formats. They stay as they are."""
+:data:`FIXED` are numbers of another sort: the canonical order of reductions, layouts of memory and registers, formats.
+They stay as they are, and so do the members of enumerations."""
 
 from __future__ import annotations
 
@@ -44,6 +45,7 @@ FIXED = {
     "hologram.graph.memory.arena.PAGE_BYTES": "a page of the arena, which scratch is counted in",
     "hologram.graph.memory.arena.LINE_BYTES": "a line of the cache",
     "hologram.backends.llvm.memory.CACHE_LINE": "a line of the cache",
+    "hologram.backends.llvm.fft.program._LINE": "a line of the cache",
     "hologram.backends.llvm.abi.SCRATCH_AT": "a field of a record",
     "hologram.backends.llvm.abi.ARENA_AT": "a field of a record",
     "hologram.backends.llvm.abi.ARENA_BYTES_AT": "a field of a record",
@@ -94,6 +96,12 @@ def _tree(module: ModuleType) -> ast.Module:
         return ast.parse(file.read())
 
 
+def _enumerates(node: ast.stmt) -> bool:
+    """Whether a statement names the members of an enumeration: ``A, B = range(2)``."""
+    value = node.value if isinstance(node, ast.Assign) else None
+    return isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "range"
+
+
 @functools.cache
 def thresholds() -> dict[str, Threshold]:
     """Every threshold by its full name."""
@@ -102,6 +110,8 @@ def thresholds() -> dict[str, Threshold]:
     for m in modules:
         for node in _tree(m).body:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+            if _enumerates(node):
+                continue
             for t in [e for x in targets for e in (x.elts if isinstance(x, ast.Tuple) else [x])]:
                 if isinstance(t, ast.Name) and t.id.upper() == t.id and type(value := getattr(m, t.id, None)) in (int, float):
                     defined[f"{m.__name__}.{t.id}"] = value

@@ -12,7 +12,7 @@ from hologram.ir.strides import contiguous_strides, own_movement
 from hologram.ir.symbolic import substitute, var
 
 N, M = var("n", 2), var("m", 2)
-SHAPES: list[tuple[Any, ...]] = [(N,), (3, N, 8), (N, M), (2, N + 1, 4), (N, 1, 5), (N, M + 2, 3)]
+SHAPES: list[tuple[Any, ...]] = [(N,), (3, N, 8), (N, M), (2, N + 1, 4), (N, 1, 5), (N, M + 2, 3), (4, N - 3 * M + 130, N, 3)]
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

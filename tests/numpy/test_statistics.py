@@ -139,7 +139,9 @@ def test_covariance() -> None:
 
 @pytest.mark.parametrize("mode", ["full", "same", "valid"])
 def test_convolution(mode: str) -> None:
-    for a, v in ((X[0], X[1, :3]), (X[1, :3], X[0]), (np.arange(5), np.arange(4))):
+    z = X[2:4] + 1j * X[:2]
+    complexes = ((z[0], z[1, :3]), (z[1, :3], z[0]), (X[0], z[1, :3]), (z[0], X[1]))
+    for a, v in ((X[0], X[1, :3]), (X[1, :3], X[0]), (np.arange(5), np.arange(4)), *complexes):
         same("convolve", a, v, mode=mode)
         same("correlate", a, v, mode=mode)
 

@@ -112,6 +112,10 @@ WRONG: list[tuple[Callable[[], Any], type[HologramError], str]] = [
     (lambda: A * Y, UnsupportedError, "scalar"),
     (lambda: CSR(([1.0], [7], [0, 1]), shape=(1, 3)), IndexOutOfRange, "0 to 2, not 7"),
     (lambda: CSR(([1.0], [-1], [0, 1]), shape=(1, 3)), IndexOutOfRange, "not -1"),
+    *[
+        (lambda p=p: CSR(([1.0, 2.0], [0, 1], p), shape=(2, 3)), IndexOutOfRange, "begin with 0, do not fall and end with 2")
+        for p in ([0, 2, 1], [1, 1, 2], [0, 1, 1], [0, 2, 0])
+    ],
     (lambda: CSR(([1.0], [0], [0]), shape=(1, 3)), ShapeError, "indptr"),
     (lambda: CSR(([1.0], [0.5], [0, 1]), shape=(1, 3)), ArgumentError, "integers"),
     (lambda: CSR(1, shape=(1, 3)), ArgumentError, "sequence"),

@@ -63,14 +63,17 @@ def _in_terms_of(index: Int, e: Expr, guarded: Expr) -> Iterator[Int]:
 
 
 def _in_divisions(index: Expr, e: Expr, guarded: Expr) -> Int:
-    """``index`` with ``guarded`` for ``e`` where it is divided, but for a constant."""
+    """``index`` with ``guarded`` for ``e`` where it is divided, but for a constant, in divisions of divisions too."""
     out: Int = 0
     for m, c in index.terms.items():
         term: Int = c
         for a in m:
-            if a.args and isinstance(a.args[0], Expr) and not isinstance(rest := a.args[0] - e, Expr):
-                term = term * (floordiv if a.key[0] == "floordiv" else mod)(guarded + rest, a.args[1])
-            else:
-                term = term * Expr({(a,): 1})
+            factor: Int = Expr({(a,): 1})
+            if a.args and isinstance(x := a.args[0], Expr):
+                rest = x - e
+                inside = _in_divisions(x, e, guarded) if isinstance(rest, Expr) else guarded + rest
+                if inside != x:
+                    factor = (floordiv if a.key[0] == "floordiv" else mod)(inside, a.args[1])
+            term = term * factor
         out = out + term
     return out

@@ -10,6 +10,7 @@ import numpy as np
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
 from hologram.numpy.arguments import array, array_as, axis_of, wrap
+from hologram.numpy.complexes import conj
 from hologram.numpy.creation import arange, zeros
 from hologram.numpy.elementwise import FUNCTIONS, where
 from hologram.numpy.indexing.read import take
@@ -65,14 +66,15 @@ def convolve(x: Any, v: Any, /, mode: str = "full") -> Tensor:
 
 
 def correlate(x: Any, v: Any, /, mode: str = "valid") -> Tensor:
-    """Cross-correlation of two vectors: ``result[k] = sum of x[i + k] * v[i]``.
+    """Cross-correlation of two vectors: ``result[k] = sum of x[i + k] * conj(v[i])``.
 
-    ``mode`` and errors are those of :func:`convolve`. Complex numbers are not conjugated, as they are in NumPy.
+    ``mode`` and errors are those of :func:`convolve`.
 
     >>> hnp.correlate([1, 2, 3], [0, 1], mode="valid")
     Tensor([2, 3], dtype=int64)
     """
     a, b = _vectors("correlate", x, v)
+    b = conj(b)
     if a.shape[0] >= b.shape[0]:
         return convolve(a, flip(b), mode)
     return flip(convolve(b, flip(a), mode))

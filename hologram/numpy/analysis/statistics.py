@@ -11,7 +11,7 @@ from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
 from hologram.ir.symbolic import prod
 from hologram.numpy import reductions as plain
-from hologram.numpy.arguments import array, axes_of, cast_to, permuted, reshaped, wrap
+from hologram.numpy.arguments import array, axes_of, permuted, reshaped, wrap
 from hologram.numpy.complexes import conj, squared_modulus
 from hologram.numpy.elementwise import FUNCTIONS, limits, where
 from hologram.numpy.indexing.read import take_along_axis
@@ -258,9 +258,8 @@ def nanargmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Ten
 
 def _wide(x: Any, dtype: Any, what: str) -> tuple[Tensor, Any]:
     """``x`` in the type that statistics are computed in, and the type of their result: as ``mean`` has it, narrow floats in float32."""
-    node = array(x, what)
-    node = cast_node(node, dtypes.to_inexact(node.dtype)) if dtype is None else cast_to(node, dtype)
-    return wrap(cast_node(node, dtypes.compute_type(node.dtype))), node.dtype
+    node, result = plain.inexact(x, dtype, what)
+    return wrap(node), result
 
 
 def _mean_without_nans(t: Tensor, axis: Any, keepdims: bool) -> Tensor:

@@ -327,6 +327,9 @@ def _quantile(d: Draft, function: str) -> list[Value]:
 def _average(d: Draft, function: str) -> list[Value]:
     x = d.array("f", least=1)
     if function == "numpy.average":
+        axis = d.integer(0, len(x.shape) - 1)
+        if d.chance(0.5):
+            return d.emit(function, x, axis=axis, weights=d.fresh(x.dtype, (x.shape[axis],), "positive"))
         return d.emit(function, x, weights=d.fresh(x.dtype, x.shape, "positive"))
     if len(x.shape) > 2 or x.shape[0] > 40:
         x = shaped(d, (d.integer(1, 9), d.integer(2, 40)), "f")
@@ -341,7 +344,7 @@ def _cross(d: Draft, function: str) -> list[Value]:
 
 @drawer("numpy.convolve", "numpy.correlate")
 def _convolve(d: Draft, function: str) -> list[Value]:
-    x = d.array("fiu", ndim=1)
+    x = d.array("fciu", ndim=1)
     y = d.fresh(x.dtype, (d.pick((1, 2, 3, 5, 8, 17)),))
     return d.emit(function, x, y, mode=d.pick(("full", "valid", "same")))
 

@@ -1,0 +1,173 @@
+"""Arguments by position mean what they mean in NumPy, SciPy and JAX: an argument in another's place would be a wrong number without an error."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.special
+
+import hologram as hg
+import hologram.numpy as hnp
+from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.trace import tree
+
+R = np.random.default_rng(5)
+X = R.standard_normal((3, 3))
+W = np.array([1.0, 5.0, 2.0])
+
+
+def check(f: Callable[..., Any], *arrays: np.ndarray, rtol: float = 0.0) -> None:
+    """``f(namespace, *arrays)`` gives what NumPy's does, lazily and jitted."""
+    want = tree.leaves(f(np, *arrays))
+    for got in (f(hnp, *map(hg.tensor, arrays)), hg.jit(lambda *xs: f(hnp, *xs))(*arrays)):
+        for g, w in zip(tree.leaves(got), want, strict=True):
+            assert g.shape == np.shape(w)
+            np.testing.assert_allclose(g, w, rtol=rtol, atol=rtol)
+
+
+# what comes first in NumPy stands under another name, or its place is one where nothing but None has a meaning
+SAME = {
+    "repetitions": "reps", "sections": "indices_or_sections", "x1": "a", "x2": "b", "n_rows": "N", "n_cols": "M", "values": "vals", "which": "a",
+    "conditions": "condlist", "choices": "choicelist", "indices": "ind",
+}  # fmt: skip
+LIBRARIES = [
+    (hnp, "numpy", "jax.numpy"),
+    (hg.linalg, "numpy.linalg", "jax.numpy.linalg"),
+    (hg.fft, "numpy.fft", "scipy.fft"),
+    (hg.nn, "jax.nn"),
+    (hg.random, "jax.random"),
+    (hg.lax, "jax.lax"),
+    *[(getattr(hg.scipy, m), f"scipy.{m}") for m in ("interpolate", "linalg", "ndimage", "signal", "special")],
+]
+ELSEWHERE = {
+    "dot_product_attention": "PyTorch's order, and its layout: docs/from_numpy_and_jax.md",
+    "map_coordinates": "JAX's order",
+    "sqrtm": "JAX's order",
+}
+
+
+def by_position(f: Any) -> list[str]:
+    try:
+        parameters = inspect.signature(f).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+def misplaced(here: list[str], there: list[str]) -> list[tuple[str, str]]:
+    """Options that stand where another option is expected: positions from the first that both name as options."""
+    pairs = list(zip(here, there, strict=False))
+    return [(a, b) for i, (a, b) in enumerate(pairs) if i and a != b and SAME.get(a, a) != b and b != "out" and (a in there or b in here or i > 2)]
+
+
+def functions(module: ModuleType) -> Iterator[tuple[str, Callable[..., Any]]]:
+    for name in dir(module):
+        f = getattr(module, name)
+        if not name.startswith("_") and callable(f) and not inspect.isclass(f) and name not in ELSEWHERE:
+            yield name, f
+
+
+@pytest.mark.parametrize("here, names", [(m, names) for m, *names in LIBRARIES], ids=lambda x: getattr(x, "__name__", ""))
+def test_options_stand_where_libraries_have_them(here: ModuleType, names: list[str]) -> None:
+    found = []
+    for name in names:
+        try:
+            found.append(importlib.import_module(name))
+        except ImportError:
+            print(f"{name} is not installed: its positions are not compared")
+    wrong = {}
+    for name, f in functions(here):
+        theirs = [by_position(getattr(m, name)) for m in found if callable(getattr(m, name, None)) and not inspect.isclass(getattr(m, name))]
+        theirs = [t for t in theirs if t and t[0] != "x1"]  # ufuncs' data stand first, and nothing else
+        if theirs and all(misplaced(by_position(f), t) for t in theirs):
+            wrong[name] = (by_position(f), theirs)
+    assert not wrong
+
+
+def test_averages() -> None:
+    check(lambda xp, x, w: [xp.average(x, 0, w), xp.average(x, axis=1, weights=w), xp.average(x, weights=x), xp.average(x)], X, W, rtol=1e-12)
+    check(
+        lambda xp, x, w: [xp.average(x, 0, w, True), xp.average(x, None, None, True), xp.average(x, 1, x * x, True, keepdims=True)], X, W, rtol=1e-12
+    )
+    cube, weights = R.standard_normal((3, 2, 3)), R.uniform(1, 2, (3, 3))
+    check(lambda xp, x, w: [xp.average(x, (0, 2), w), xp.average(x, (2, 0), w), xp.average(x, (-1, 0), w)], cube, weights, rtol=1e-12)
+    check(lambda xp, x, w: xp.average(x, 1, w), R.standard_normal((4, 3)), np.array([2, 1, 1]))
+    for axis, w in ((None, W), (0, W[:2]), (0, X[:, :1])):
+        with pytest.raises(ShapeError, match="average"):
+            hnp.average(X, axis, w)
+
+
+def test_crosses_of_axes() -> None:
+    y = R.standard_normal((3, 3))
+    check(lambda xp, x, y: [xp.cross(x, y, 0), xp.cross(x, y, 0, 1, 0), xp.cross(x, y, axisc=0), xp.cross(x, y, axis=0)], X, y, rtol=1e-12)
+
+
+def test_nan_to_num_by_position() -> None:
+    check(lambda xp, x: [xp.nan_to_num(x, True), xp.nan_to_num(x, True, 7.0, 8.0, 9.0)], np.array([1.0, np.nan, np.inf, -np.inf]))
+    check(lambda xp, x: xp.nan_to_num(x, True, 2.0), np.array([1 + 1j, complex(np.nan, 1)]))
+    with pytest.raises(ArgumentError, match="copy=False"):
+        hnp.nan_to_num(X, False)
+
+
+@pytest.mark.parametrize("axis", [None, 0, (1, 0), -1])
+def test_logsumexp_of_factors(axis: Any) -> None:
+    b = np.where(X > 0.5, 0.0, R.standard_normal(X.shape))
+    x = np.where(b == 0, np.inf, 700 * X)  # a factor of 0 hides what it is of
+    for keepdims in (False, True):
+        for want in (scipy.special.logsumexp(x, axis, b, keepdims, True),):
+            for f in (hnp.logsumexp, hg.scipy.special.logsumexp, hg.jit(hg.nn.logsumexp, static_argnums=(1, 3, 4))):
+                got = f(x, axis, b, keepdims, True)
+                np.testing.assert_allclose(got[0], want[0], rtol=1e-12)
+                np.testing.assert_array_equal(got[1], want[1])
+    with np.errstate(invalid="ignore"):
+        np.testing.assert_allclose(hnp.logsumexp(X, axis, b), scipy.special.logsumexp(X, axis, b), rtol=1e-12)
+    some = X > -0.3
+    np.testing.assert_allclose(hnp.logsumexp(X, axis, where=some), np.log(np.sum(np.exp(X), axis, where=some)), rtol=1e-12)
+    np.testing.assert_allclose(hg.nn.logmeanexp(X, axis, some), np.log(np.mean(np.exp(X), axis, where=some)), rtol=1e-12)
+
+
+def test_logsumexp_of_factors_has_derivatives() -> None:
+    b = np.array([1.0, 0.0, -0.25])
+    x = np.array([0.3, 0.1, -1.0])
+    slopes = b * np.exp(x) / np.sum(b * np.exp(x))
+    np.testing.assert_allclose(hg.grad(lambda x: hnp.logsumexp(x, b=b))(x), slopes, rtol=1e-12)
+    np.testing.assert_allclose(hg.grad(lambda b: hnp.logsumexp(x, b=b))(b), np.exp(x) / np.sum(b * np.exp(x)), rtol=1e-12)
+
+
+def test_standardize_with_given_moments() -> None:
+    nn = hg.nn
+    np.testing.assert_allclose(nn.standardize(X, 0, X.mean(0), X.var(0)), nn.standardize(X, 0), rtol=1e-12)
+    np.testing.assert_allclose(nn.standardize(X, 1, 2.0, 4.0, 0.0), (X - 2.0) / 2.0, rtol=1e-12)
+    some = np.arange(3) < 2
+    want = (X - X[:, :2].mean(1, keepdims=True)) / np.sqrt(X[:, :2].var(1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(nn.standardize(X, where=some), want, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["mean", "var", "std", "nanmean", "nanvar", "nanstd"])
+def test_statistics_in_integers_are_an_error_of_types(name: str) -> None:
+    for x in (X, np.arange(3)):
+        with pytest.raises(DTypeError, match=f"{name} is computed in floats"):
+            getattr(hnp, name)(x, dtype="int32")
+
+
+def test_asarray_takes_a_type_by_position() -> None:
+    assert hnp.asarray([1, 2], np.float32).dtype == np.float32
+    assert hg.asarray(np.zeros(2), "int8").dtype == np.int8
+
+
+def test_polyfit_takes_options_by_position() -> None:
+    check(lambda xp, x, y, w: xp.polyfit(x, y, 1, None, False, w), np.arange(3.0), X[0], W, rtol=1e-9)
+    with pytest.raises(ArgumentError, match="full and cov"):
+        hnp.polyfit(np.arange(3.0), X[0], 1, None, True)
+
+
+def test_linspace_takes_scalar_ends() -> None:
+    for ends in ((np.zeros(1), 1.0), (0.0, np.ones(2)), ([0.0, 1.0], 2.0), (hg.tensor([0.0]), 1.0)):
+        with pytest.raises(ShapeError, match="linspace"):
+            hnp.linspace(*ends, 3)
