@@ -320,6 +320,22 @@ def test_elements_are_values() -> None:
     np.testing.assert_array_equal(a, [8, 1])
 
 
+def test_reshaped_broadcasts_are_copies() -> None:
+    """Where NumPy has to copy: rows that stand in one place cannot be strung together, columns of a single place can."""
+    for shape, is_copy in (((8,), True), ((2, 2, 2), False)):
+        x, base = hg.tensor([[1.0, 2.0, 3.0, 4.0]]), np.array([[1.0, 2.0, 3.0, 4.0]])
+        got, want = (xp.reshape(xp.broadcast_to(a, (2, 4)), shape) for xp, a in ((hnp, x), (np, base)))
+        for a in (x, base):
+            a[0, 0] = 9.0
+        np.testing.assert_array_equal(got, want)
+        if is_copy:
+            got[0] = want[0] = 5.0
+            np.testing.assert_array_equal(got, want)
+        else:
+            with pytest.raises(ReadOnlyError):
+                got[0] = 5.0
+
+
 @pytest.mark.parametrize("wrapped", [lambda f: f, hg.jit])
 def test_rows_at_computed_places(wrapped: Any) -> None:
     def f(x: Any, i: Any) -> Any:
