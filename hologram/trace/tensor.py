@@ -33,7 +33,7 @@ from hologram.support.html import html_method
 from hologram.support.user_lines import located
 from hologram.trace import arithmetic, hooks, operators
 from hologram.trace.host_movement import is_lendable
-from hologram.trace.interchange import numba_types
+from hologram.trace.interchange import inplace_operators, numba_types
 from hologram.trace.operators import binary_operator, unary_operator
 from hologram.trace.recorder import Pending, Trace, current, storage_module, transforming
 from hologram.trace.residence import device_of
@@ -568,4 +568,5 @@ class Tensor:
 
 operators.tensor_class = Tensor
 numba_types.when_needed()
+inplace_operators.watch()
 hooks.tell_libraries()
