@@ -530,12 +530,11 @@ class Tensor:
     conjugate = conj
 
     def flatten(self, order: str = "C") -> Tensor:
-        """A copy with one axis, in C order. Raises ArgumentError for ``order="F"``."""
+        """A copy with one axis, in C order, or in Fortran's for ``"F"``."""
         return namespace().ravel(self.__copy__(), order=order)
 
     def reshape(self, *shape: Any, copy: bool | None = None, order: str = "C") -> Tensor:
-        """``hologram.numpy.reshape`` of this Tensor; the shape is one argument, or its extents are the arguments. Raises ArgumentError for
-        ``order="F"``."""
+        """``hologram.numpy.reshape`` of this Tensor; the shape is one argument, or its extents are the arguments."""
         return namespace().reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape, copy=copy, order=order)
 
     def transpose(self, *axes: Any) -> Tensor:
