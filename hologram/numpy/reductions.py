@@ -12,7 +12,7 @@ from hologram.errors import ArgumentError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.op import Op
 from hologram.ir.symbolic import prod as product
-from hologram.numpy.arguments import array, as_tensor, axes_of, axis_of, cast_to, reshaped, wrap
+from hologram.numpy.arguments import array, as_tensor, axes_of, axis_of, cast_to, permuted, reshaped, wrap
 from hologram.numpy.complexes import squared_modulus
 from hologram.numpy.creation import full, zeros
 from hologram.numpy.elementwise import FUNCTIONS, isclose, where
@@ -339,16 +339,37 @@ std = _measure_of_spread(
 )
 
 
-def average(x: Any, /, axis: Any = None, weights: Any = None, keepdims: bool = False) -> Tensor:
-    """Mean over ``axis``, weighted by ``weights``, which broadcast with ``x``; :func:`mean` without them.
+def average(x: Any, /, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
+    """Mean over ``axis``, an integer or a tuple, weighted by ``weights``; :func:`mean` without them.
+
+    ``weights`` have the shape of ``x``, or the extents of the axes that ``axis`` names. With ``returned`` the result is a pair: the mean, and the sum
+    of the weights in its shape. Raises ShapeError for weights of another shape.
 
     >>> hnp.average([1.0, 2.0, 3.0], weights=[3, 1, 0])
     Tensor(1.25, dtype=float32)
+    >>> hnp.average([[1.0, 2.0], [3.0, 4.0]], axis=0, weights=[3, 1])
+    Tensor([1.5, 2.5], dtype=float32)
     """
     if weights is None:
-        return mean(x, axis, keepdims=keepdims)
-    values, shares = broadcast_arrays(x, weights)
-    return sum(values * shares, axis, keepdims=keepdims) / sum(shares, axis, keepdims=keepdims)
+        result = mean(x, axis, keepdims=keepdims)
+        return (result, sum(full(as_tensor(x, "average").shape, 1, dtype=result.dtype), axis, keepdims=keepdims)) if returned else result
+    values, weights = (as_tensor(a, "average") for a in with_tensors((x, weights), "average"))
+    shares = _weights(values.shape, weights, axis)
+    total = sum(shares, axis, keepdims=keepdims)
+    result = sum(values * shares, axis, keepdims=keepdims) / total
+    return (result, broadcast_to(total, result.shape).astype(result.dtype)) if returned else result
+
+
+def _weights(shape: tuple[int, ...], weights: Tensor, axis: Any) -> Tensor:
+    """Weights in the shape of what is averaged: theirs, or that of the averaged axes, in the order in which ``axis`` names them."""
+    if weights.shape == shape:
+        return weights
+    axes = [axis_of(a, len(shape), "average") for a in (axis if isinstance(axis, (tuple, list)) else () if axis is None else (axis,))]
+    if axis is None or weights.shape != tuple(shape[a] for a in axes):
+        along = "all axes" if axis is None else f"axis {axis}"
+        raise located(ShapeError(f"average: weights of shape {list(weights.shape)} over {along} of an array of shape {list(shape)}"))
+    ascending = wrap(permuted(array(weights, "average"), sorted(range(len(axes)), key=axes.__getitem__)))
+    return broadcast_to(ascending.reshape(tuple(n if i in axes else 1 for i, n in enumerate(shape))), shape)
 
 
 def logsumexp(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:

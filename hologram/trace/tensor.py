@@ -201,7 +201,7 @@ class Tensor:
             if copy is False:
                 raise ValueError(f"a {view.dtype} Tensor as {np.dtype(dtype)} needs a copy")
             return view.astype(dtype)
-        return view.copy() if copy else view
+        return view.copy() if copy or (copy is None and not view.shape) else view  # a number may be changed, as what NumPy makes of its scalars
 
     def __buffer__(self, flags: int) -> memoryview:
         """The buffer protocol: read-only memory, in the layout that the consumer asks for. Raises BufferError for one that would write."""
