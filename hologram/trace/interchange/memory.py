@@ -31,7 +31,8 @@ _interrupted: list[weakref.ref[Tensor]] = []  # the Tensor during whose export a
 
 
 def buffer(t: Tensor, flags: int) -> memoryview:
-    """``Tensor.__buffer__``: the values, read-only, laid out as the consumer's ``flags`` ask for; a copy where they lie otherwise.
+    """``Tensor.__buffer__``: the values, read-only, laid out as the consumer's ``flags`` ask for; a copy where they lie otherwise. A number is a copy
+    that is not read-only: NumPy makes an array of it that its caller may change, as of a scalar of its own.
 
     Raises BufferError for a consumer that would write, and for an element type without a format unless plain bytes are asked for.
     """
@@ -44,6 +45,8 @@ def buffer(t: Tensor, flags: int) -> memoryview:
     except KeyboardInterrupt:
         _interrupted.append(weakref.ref(t))
         raise
+    if not array.shape:
+        array = array.copy()
     if array.flags.c_contiguous and array.dtype.isbuiltin == 1 and not flags & _F_CONTIGUOUS:
         return array.data
     return _laid_out(array, flags)
