@@ -17,7 +17,7 @@ from hologram.numpy.complexes import squared_modulus
 from hologram.numpy.creation import full, zeros
 from hologram.numpy.elementwise import FUNCTIONS, isclose, where
 from hologram.numpy.joining import concat
-from hologram.numpy.shapes import broadcast_arrays, broadcast_to
+from hologram.numpy.shapes import broadcast_to
 from hologram.primitives import reductions as rows
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located

@@ -118,10 +118,23 @@ def strides(t: Tensor) -> tuple[int, ...]:
     return tuple(following)[::-1] if shape else ()
 
 
+def _of_width(kind: type, of: dtypes.DType) -> Any:
+    """The type for which Python's number type stands beside elements of type ``of``."""
+    bits = of.bits // 2 if of.is_complex else of.bits
+    if bits not in (32, 64):
+        return kind
+    return f"complex{2 * bits}" if kind is complex else f"{kind.__name__}{bits}"
+
+
 def viewed(t: Tensor, dtype: Any) -> Tensor:
-    """``Tensor.view``: the same bits as elements of another type; where that has another width the last axis is counted in it."""
+    """``Tensor.view``: the same bits as elements of another type; where that has another width the last axis is counted in it.
+
+    Python's ``float``, ``int`` and ``complex`` have the width of the elements, or of their parts: as the default types they would tear elements apart.
+    """
     from hologram.trace.convert import element_type, of_storage
 
+    if dtype is float or dtype is int or dtype is complex:  # by identity: types of NumPy are equal to Python's
+        dtype = _of_width(dtype, t._aval()[1])
     to, (shape, of) = element_type(dtype), t._aval()
     if current() is not None or (of.bits == to.bits and of.kind in bitcast.kinds and to.kind in bitcast.kinds and not t._weak):
         bits: Tensor = namespace(".bits").viewed_as(t, dtype)
