@@ -61,10 +61,10 @@ def _k(order: int, scaled: bool, x: Tensor) -> Tensor:
     return where(small | large, value, where(x == 0, math.inf, where(isinf(x) & (x > 0), 0.0, math.nan)))
 
 
-_k0 = Function(lambda x: _k(0, False, x), [lambda x: -_k1(x)])
-_k1 = Function(lambda x: _k(1, False, x), [lambda x: -_k0(x) - _k1(x) / x])
-_k0e = Function(lambda x: _k(0, True, x), [lambda x: _k0e(x) - _k1e(x)])
-_k1e = Function(lambda x: _k(1, True, x), [lambda x: _k1e(x) - _k0e(x) - _k1e(x) / x])
+_k0: Function = Function(lambda x: _k(0, False, x), [lambda x: -_k1(x)])
+_k1: Function = Function(lambda x: _k(1, False, x), [lambda x: -_k0(x) - _k1(x) / x])
+_k0e: Function = Function(lambda x: _k(0, True, x), [lambda x: _k0e(x) - _k1e(x)])
+_k1e: Function = Function(lambda x: _k(1, True, x), [lambda x: _k1e(x) - _k0e(x) - _k1e(x) / x])
 
 
 def k0(x: Any) -> Tensor:
@@ -171,10 +171,10 @@ def _mean_slope(f: Callable[[Tensor], Tensor], g: Callable[[Tensor], Tensor]) ->
     return lambda x: f(x) - where(x == 0, 0.5, g(x) / where(x == 0, 1.0, x))
 
 
-_j0 = Function(lambda x: _j(0, x), [lambda x: -_j1(x)])
-_j1 = Function(lambda x: _j(1, x), [_mean_slope(lambda x: _j0(x), lambda x: _j1(x))])
-_y0 = Function(lambda x: _y(0, x), [lambda x: -_y1(x)])
-_y1 = Function(lambda x: _y(1, x), [lambda x: _y0(x) - _y1(x) / x])
+_j0: Function = Function(lambda x: _j(0, x), [lambda x: -_j1(x)])
+_j1: Function = Function(lambda x: _j(1, x), [_mean_slope(lambda x: _j0(x), lambda x: _j1(x))])
+_y0: Function = Function(lambda x: _y(0, x), [lambda x: -_y1(x)])
+_y1: Function = Function(lambda x: _y(1, x), [lambda x: _y0(x) - _y1(x) / x])
 
 
 def j0(x: Any) -> Tensor:

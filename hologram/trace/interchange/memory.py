@@ -129,11 +129,11 @@ def _of_width(kind: type, of: dtypes.DType) -> Any:
 def viewed(t: Tensor, dtype: Any) -> Tensor:
     """``Tensor.view``: the same bits as elements of another type; where that has another width the last axis is counted in it.
 
-    Python's ``float``, ``int`` and ``complex`` have the width of the elements, or of their parts: as the default types they would tear elements apart.
+    Python's ``float``, ``int`` and ``complex`` have the width of the elements, or of their parts: default types would tear elements apart.
     """
     from hologram.trace.convert import element_type, of_storage
 
-    if dtype is float or dtype is int or dtype is complex:  # by identity: types of NumPy are equal to Python's
+    if dtype is float or dtype is int or dtype is complex:  # NumPy's may be equal to these
         dtype = _of_width(dtype, t._aval()[1])
     to, (shape, of) = element_type(dtype), t._aval()
     if current() is not None or (of.bits == to.bits and of.kind in bitcast.kinds and to.kind in bitcast.kinds and not t._weak):
