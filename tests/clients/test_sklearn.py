@@ -15,7 +15,7 @@ import hologram as hg
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = "tests.support.clients.sklearn_checks"
-SAMPLE = 8  # checks in a run without --all
+SAMPLE = 5  # checks in a run without --all
 # Calls without the dispatch, which the checks make too: Cython code that takes no read-only memory. With the dispatch they are right.
 REFUSED = {"additive_chi2_kernel metric_pairwise", "chi2_kernel metric_pairwise"}
 
