@@ -17,7 +17,7 @@ from typing import Any
 
 _CHANGE_CODE = (
     "disabled_passes", "target", "tf32", "hold_limit", "checked", "profile", "default_float", "default_int", "weak_numpy_scalars",
-    "standard_floor_divide",
+    "standard_floor_divide", "inplace_packages",
 )  # fmt: skip
 listeners: list[Callable[[], None]] = []  # called when a field has changed that native code follows
 
@@ -43,6 +43,10 @@ def _looked_for(value: Any) -> str:
     return found
 
 
+INPLACE_PACKAGES = (
+    "scipy", "sklearn", "array_api_compat", "array_api_extra", "dask", "einops", "networkx", "opt_einsum", "pandas", "pint", "skimage", "statsmodels",
+    "tensorly", "uncertainties", "xarray",
+)  # fmt: skip
 _DEFAULTS = {"default_float": ("float16", "bfloat16", "float32", "float64"), "default_int": ("int32", "int64")}
 
 
@@ -87,10 +91,11 @@ class Settings:
     weak_numpy_scalars: bool = False  # HOLOGRAM_WEAK_NUMPY_SCALARS: a NumPy float takes the type of an array that it meets, as Python's does
     traceback: str = "short"  # HOLOGRAM_TRACEBACK: of errors that nobody catches: short, without Hologram's own frames; full
     warn_fallback: bool = True  # HOLOGRAM_WARN_FALLBACK: a warning for each function of NumPy's that runs in NumPy because Hologram lacks it
+    inplace_packages: tuple[str, ...] = INPLACE_PACKAGES  # HOLOGRAM_INPLACE_PACKAGES: in whose code x += v writes into x, as NumPy's arrays do
     code: tuple[Any, ...] = field(init=False, repr=False)  # the fields on which code depends: a part of every key of compiled code
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name == "disabled_passes":
+        if name in ("disabled_passes", "inplace_packages"):
             value = (value,) if isinstance(value, str) else tuple(value)
         if name == "progress":
             value = _switch(value)
@@ -102,7 +107,8 @@ class Settings:
             value = _looked_for(value)
         object.__setattr__(self, name, value)
         if name in _CHANGE_CODE:
-            object.__setattr__(self, "code", tuple([getattr(self, n, None) for n in _CHANGE_CODE]))
+            code = [getattr(self, n, None) for n in _CHANGE_CODE]
+            object.__setattr__(self, "code", (*code[:-1], ",".join(code[-1] or ())))  # the packages as a text, whose hash Python keeps
         if name in _CHANGE_CODE or name in ("native", "memory_limit", "nans", "progress"):
             for listener in listeners:
                 listener()

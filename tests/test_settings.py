@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import hologram as hg
-from hologram.settings import Settings, override, settings
+from hologram.settings import INPLACE_PACKAGES, Settings, override, settings
 
 
 def test_the_module_is_the_object() -> None:
@@ -34,11 +34,12 @@ def test_misspelt_names_are_errors() -> None:
 
 
 def test_override_restores_what_was_there() -> None:
-    assert Settings().code == ((), "", False, 2**30, False, False, "float32", "int64", False, False)
+    rest = (False, 2**30, False, False, "float32", "int64", False, False, ",".join(INPLACE_PACKAGES))
+    assert Settings().code == ((), "", *rest)
     with pytest.raises(KeyError), override(debug=3, disabled_passes=["simplify"], target="+fma"):
-        assert (settings.debug, settings.code) == (3, (("simplify",), "+fma", False, 2**30, False, False, "float32", "int64", False, False))
+        assert (settings.debug, settings.code) == (3, (("simplify",), "+fma", *rest))
         raise KeyError
-    assert settings.debug == 0 and settings.code == ((), "", False, 2**30, False, False, "float32", "int64", False, False)
+    assert settings.debug == 0 and settings.code == ((), "", *rest)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +52,7 @@ def test_override_restores_what_was_there() -> None:
         ("HOLOGRAM_CACHE_DIR", "", "cache_dir", None),
         ("HOLOGRAM_NATIVE", "0", "native", False),
         ("HOLOGRAM_DISABLE_PASSES", "simplify, sink", "disabled_passes", ("simplify", "sink")),
+        ("HOLOGRAM_INPLACE_PACKAGES", "scipy, mine", "inplace_packages", ("scipy", "mine")),
         ("HOLOGRAM_VERIFY", "yes", "verify", True),
         ("HOLOGRAM_VERIFY", "0", "verify", False),
         ("HOLOGRAM_MEMORY_LIMIT", "1000", "memory_limit", 1000),

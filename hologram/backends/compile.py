@@ -46,6 +46,8 @@ def compile_graph(graph: Graph, *, precision: str = "standard", device: str = CP
     with _collected_later():
         if is_placed(graph.nodes()):
             where = by_hand(graph, next((h for h in homes if h != CPU), CPU) if device == AUTO else device)
+            if set(where.values()) <= {CPU}:  # as arrays that a client asks for on the device of others
+                return build(backend(CPU), graph, precision, blocked=blocked)
             return _split(graph, graph, where, precision, "placed by hand", blocked)
         return _placed(graph, precision, homes) if device == AUTO else build(backend(device), graph, precision, blocked=blocked)
 

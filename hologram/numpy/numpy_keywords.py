@@ -13,7 +13,6 @@ from hologram.errors import ArgumentError
 from hologram.support.user_lines import located
 
 _ANY_ORDER = ("C", "F", "A", "K", None)  # Tensors have no memory order that could be seen
-_C_ORDER = ("C", "A", "K", None)
 _VALUES: dict[str, tuple[Any, ...]] = {
     "out": (None,),
     "order": _ANY_ORDER,
@@ -22,7 +21,7 @@ _VALUES: dict[str, tuple[Any, ...]] = {
     "overwrite_input": (True, False),
     "like": (None,),
 }
-_ADVICE = {"out": "Tensors are not written into: use the result", "order": "take it of the transposed array"}
+_ADVICE = {"out": "Tensors are not written into: use the result"}
 _LISTS: dict[tuple[str, ...], str] = {
     ("out",): """
         all amax amin any argmax argmin clip compress cumprod cumsum dot max mean min nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin
@@ -32,7 +31,6 @@ _LISTS: dict[tuple[str, ...], str] = {
     ("order", "like"): "asarray empty full ones zeros",
     ("order", "subok", "like"): "array",
     ("order", "subok"): "copy empty_like full_like ones_like zeros_like astype",
-    ("order",): "ravel reshape",
     ("kind", "order"): "argsort partition sort argpartition",
 }
 KEYWORDS = {name: keywords for keywords, names in _LISTS.items() for name in names.split()}
@@ -44,9 +42,7 @@ def without_neutral(what: str, options: dict[str, Any]) -> dict[str, Any]:
         if keyword not in options:
             continue
         value = options[keyword]
-        known = _C_ORDER if keyword == "order" and what in ("ravel", "reshape") else _VALUES[keyword]
-        if keyword == "order" and "kind" in KEYWORDS[what]:
-            known = (None,)  # fields of records
+        known = (None,) if keyword == "order" and "kind" in KEYWORDS[what] else _VALUES[keyword]  # order of fields of records
         if not any(value is k or (isinstance(value, str) and value == k) for k in known):
             raise located(ArgumentError(f"{what} with {keyword}={value!r} is not supported: {_ADVICE.get(keyword, 'leave it out')}"))
         options = {name: given for name, given in options.items() if name != keyword}

@@ -360,7 +360,8 @@ def average(x: Any, /, axis: Any = None, weights: Any = None, returned: bool = F
         found = mean(values, axis, keepdims=keepdims)
         total = sum(full(values.shape, 1, dtype=np.int64), axis, keepdims=keepdims) if returned else found
     else:
-        shares = _along(values, as_tensor(weights, "average"), axis)
+        values, weights = (as_tensor(a, "average") for a in with_tensors((x, weights), "average"))
+        shares = _along(values, weights, axis)
         total = sum(shares, axis, keepdims=keepdims)
         found = sum(values * shares, axis, keepdims=keepdims) / total
     return (found, total.astype(found.dtype)) if returned else found
@@ -373,7 +374,7 @@ def _along(values: Tensor, weights: Tensor, axis: Any) -> Tensor:
     named = [] if axis is None else [axis_of(a, values.ndim, "average") for a in (axis if isinstance(axis, (tuple, list)) else [axis])]
     if axis is None or weights.shape != tuple(values.shape[a] for a in named):
         wanted = "" if axis is None else f" or {[values.shape[a] for a in named]}, that of axis {axis}"
-        raise located(ShapeError(f"average: weights have the shape {list(values.shape)} of the values{wanted}, not {list(weights.shape)}"))
+        raise located(ShapeError(f"average: weights of shape {list(weights.shape)}, not {list(values.shape)}, that of the values{wanted}"))
     ordered = permuted(array(weights, "average"), sorted(range(len(named)), key=lambda i: named[i]))
     return broadcast_to(wrap(reshaped(ordered, tuple(n if a in named else 1 for a, n in enumerate(values.shape)))), values.shape)
 

@@ -14,7 +14,7 @@ from hologram.numpy.arguments import array, as_tensor, axes_of, axis_of, extent,
 from hologram.numpy.creation import broadcast_common
 from hologram.numpy.indexing.views import is_contiguous, is_reshaped_in_place, viewed
 from hologram.support.user_lines import located
-from hologram.trace.checks import items, shape_of
+from hologram.trace.checks import choice, items, shape_of
 from hologram.trace.operators import broadcast_node, broadcast_shapes
 from hologram.trace.tensor import Tensor
 
@@ -24,18 +24,28 @@ __all__ = [
 ]  # fmt: skip
 
 
-def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Tensor:
-    """The elements in another shape, in C order.
+def _is_fortran(order: Any, what: str) -> bool:
+    """Whether elements are read with the first index changing fastest. ``A`` and ``K`` follow the order in memory, which of Tensors is that of C."""
+    return choice("C" if order is None else order, what, "order", ("C", "F", "A", "K")) == "F"
+
+
+def reshape(x: Any, /, shape: Any, order: str = "C", *, copy: bool | None = None) -> Tensor:
+    """The elements in another shape, read and placed in C order, or in Fortran's, the first index changing fastest, for ``order="F"``.
 
     One extent may be -1: it follows from the others. The result is a view where it can be one, unless ``copy``. Raises ShapeError where the
-    numbers of elements differ, or ``copy`` is False and a copy is needed.
+    numbers of elements differ, or ``copy`` is False and a copy is needed, ArgumentError for another order.
 
     >>> hnp.reshape([1, 2, 3, 4, 5, 6], (2, -1))
     Tensor([[1, 2, 3],
             [4, 5, 6]], dtype=int64)
+    >>> hnp.reshape([1, 2, 3, 4, 5, 6], (2, -1), order="F")
+    Tensor([[1, 3, 5],
+            [2, 4, 6]], dtype=int64)
     """
-    node = array(x, "reshape")
     wanted = list(shape) if isinstance(shape, (tuple, list)) else [shape]
+    if order != "C" and _is_fortran(order, "reshape"):
+        return transpose(reshape(transpose(as_tensor(x, "reshape")), wanted[::-1], copy=copy))
+    node = array(x, "reshape")
     unknown = [i for i, n in enumerate(wanted) if isinstance(n, (int, np.integer)) and n == -1]
     if len(unknown) > 1:
         raise located(ShapeError(f"reshape: more than one -1 in {wanted}"))
@@ -55,12 +65,16 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Tensor:
     return viewed(x, node, new) if in_place and not copy else wrap(new)
 
 
-def ravel(x: Any, /) -> Tensor:
-    """Flattens to one axis, in C order: a view where the elements lie so, else a copy.
+def ravel(x: Any, /, order: str = "C") -> Tensor:
+    """Flattens to one axis, in C order, or in Fortran's for ``order="F"``: a view where the elements lie so, else a copy.
 
-    >>> hnp.ravel([[1, 2], [3, 4]])
-    Tensor([1, 2, 3, 4], dtype=int64)
+    Raises ArgumentError for another order.
+
+    >>> hnp.ravel([[1, 2], [3, 4]]), hnp.ravel([[1, 2], [3, 4]], order="F")
+    (Tensor([1, 2, 3, 4], dtype=int64), Tensor([1, 3, 2, 4], dtype=int64))
     """
+    if order != "C" and _is_fortran(order, "ravel"):
+        return ravel(transpose(as_tensor(x, "ravel")))
     node = array(x, "ravel")
     new = reshaped(node, (prod(node.shape),))
     return viewed(x, node, new) if is_contiguous(x) else wrap(new)

@@ -6,14 +6,15 @@ under ``jit``, ``vmap`` and in loops. Tables of accuracy stand in docs/special.m
 
 from typing import TYPE_CHECKING
 
-from hologram.special import basic, exponential_integrals, gamma_functions, incomplete_beta, incomplete_gamma, transformations
+from hologram.special import basic, bessel, exponential_integrals, gamma_functions, incomplete_beta, incomplete_gamma, transformations
 
-_MODULES = (basic, gamma_functions, incomplete_gamma, incomplete_beta, exponential_integrals, transformations)
+_MODULES = (basic, gamma_functions, incomplete_gamma, incomplete_beta, exponential_integrals, bessel, transformations)
 globals().update({name: getattr(module, name) for module in _MODULES for name in module.__all__})
 __all__ = sorted(name for module in _MODULES for name in module.__all__)
 
 if TYPE_CHECKING:
     from hologram.special.basic import *  # noqa: F403
+    from hologram.special.bessel import *  # noqa: F403
     from hologram.special.exponential_integrals import *  # noqa: F403
     from hologram.special.gamma_functions import *  # noqa: F403
     from hologram.special.incomplete_beta import *  # noqa: F403

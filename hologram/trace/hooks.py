@@ -20,6 +20,7 @@ ufunc: Callable[..., Any]  # what __array_ufunc__ gives
 function: Callable[..., Any]  # what __array_function__ gives
 device_put_sharded: Callable[[Any, Any], Any]  # (pytree, sharding): as hologram.device_put
 exports: Any  # the module of what other libraries read of a Tensor's memory
+assignment: Any  # the module of assignments to elements
 arrow: Any  # the module of Arrow's C data interface
 report_data: Callable[..., dict[str, Any]]  # (lowered, profile): as Explanation.data
 write_report: Callable[..., None]  # (path, data): a page of what Explanation.data gives
@@ -35,6 +36,7 @@ _MODULES = {
     "tensor_of_extent": "trace.operators",
     "ufunc": "trace.interchange.numpy_protocols",
     "function": "trace.interchange.numpy_protocols",
+    "assignment": "numpy.indexing.assignment:",
     "arrow": "trace.interchange.arrow:",
     "device_put_sharded": "distributed.placement:device_put",
     "exports": "trace.interchange.memory:",

@@ -33,7 +33,7 @@ from hologram.support.html import html_method
 from hologram.support.user_lines import located
 from hologram.trace import arithmetic, hooks, operators
 from hologram.trace.host_movement import is_lendable
-from hologram.trace.interchange import numba_types
+from hologram.trace.interchange import inplace_operators, numba_types
 from hologram.trace.operators import binary_operator, unary_operator
 from hologram.trace.recorder import Pending, Trace, current, storage_module, transforming
 from hologram.trace.residence import device_of
@@ -201,7 +201,7 @@ class Tensor:
             if copy is False:
                 raise ValueError(f"a {view.dtype} Tensor as {np.dtype(dtype)} needs a copy")
             return view.astype(dtype)
-        return view.copy() if copy else view
+        return view.copy() if copy or (copy is None and not view.shape) else view  # a number may be changed, as what NumPy makes of its scalars
 
     def __buffer__(self, flags: int) -> memoryview:
         """The buffer protocol: read-only memory, in the layout that the consumer asks for. Raises BufferError for one that would write."""
@@ -530,12 +530,11 @@ class Tensor:
     conjugate = conj
 
     def flatten(self, order: str = "C") -> Tensor:
-        """A copy with one axis, in C order. Raises ArgumentError for ``order="F"``."""
+        """A copy with one axis, in C order, or in Fortran's for ``"F"``."""
         return namespace().ravel(self.__copy__(), order=order)
 
     def reshape(self, *shape: Any, copy: bool | None = None, order: str = "C") -> Tensor:
-        """``hologram.numpy.reshape`` of this Tensor; the shape is one argument, or its extents are the arguments. Raises ArgumentError for
-        ``order="F"``."""
+        """``hologram.numpy.reshape`` of this Tensor; the shape is one argument, or its extents are the arguments."""
         return namespace().reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape, copy=copy, order=order)
 
     def transpose(self, *axes: Any) -> Tensor:
@@ -568,4 +567,5 @@ class Tensor:
 
 operators.tensor_class = Tensor
 numba_types.when_needed()
+inplace_operators.watch()
 hooks.tell_libraries()

@@ -19,11 +19,9 @@ from hologram.errors import FallbackWarning
 ROOT = Path(__file__).parents[2]
 PROGRAM = "tests.support.clients.scipy_calls"
 SAMPLE = 12  # calls in a run without --all
-# What is not right, and why.
-KNOWN = {
-    "stats.false_discovery_control": "raised TypeError",  # put_along_axis would write into its argument
-    "signal.oaconvolve": "wrong",  # SciPy adds to a view by ``a += b``, which gives the name ``a`` a new value
-}
+KNOWN = dict.fromkeys(
+    ("signal.sosfilt", "signal.sosfiltfilt"), "raised ValueError: buffer source array is read-only"
+)  # compiled to write into sections
 
 
 def test_calls(everything: bool) -> None:
@@ -35,14 +33,14 @@ def test_calls(everything: bool) -> None:
     assert not {name: text for name, text in found.items() if not text.startswith(("Tensor", "array", KNOWN.get(name, "Tensor")))}
     assert not {name for name, text in KNOWN.items() if name in found and not found[name].startswith(text)}, "right by now"
     if everything:
-        assert len(found) >= 190 and sum(text == "Tensor" for text in found.values()) >= 160
+        assert len(found) >= 500 and sum(text == "Tensor" for text in found.values()) >= 400
 
 
 def test_ufuncs_of_scipy_are_those_of_hologram() -> None:
     """Called by name or through the protocol: Tensors, also while tracing. A user's ufunc is its own, whatever its name is."""
     ufuncs = pytest.importorskip("scipy.special._ufuncs", reason="SciPy is not installed")
     at = np.array([0.3, 2.0, 5.0])
-    chosen = [getattr(ufuncs, name) for name in ("psi", "beta", "gammainc", "betainc")]
+    chosen = [getattr(ufuncs, name) for name in ("psi", "beta", "gammainc", "betainc", "spence", "k0", "y1")]
 
     def all_of_them(*args: Any) -> list[Any]:
         return [f(*args[: f.nin]) for f in chosen]
@@ -53,7 +51,7 @@ def test_ufuncs_of_scipy_are_those_of_hologram() -> None:
         for a, b in zip(got, want, strict=True):
             assert type(a) is hg.Tensor
             np.testing.assert_allclose(a, b, rtol=1e-12)
-    with pytest.warns(FallbackWarning, match="spence"):  # Hologram lacks it: NumPy on the values
-        np.testing.assert_allclose(ufuncs.spence(hg.tensor(at)), ufuncs.spence(at))
+    with pytest.warns(FallbackWarning, match="ellipk"):  # Hologram lacks it: NumPy on the values
+        np.testing.assert_allclose(ufuncs.ellipk(hg.tensor(at / 9)), ufuncs.ellipk(at / 9))
     theirs = np.vectorize(lambda a: a + 1, otypes=[float])
     np.testing.assert_array_equal(theirs(hnp.asarray(at)), at + 1)

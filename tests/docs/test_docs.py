@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +40,8 @@ PAGES = [
 ]
 PAGES += [f"how_to/{p.name}" for p in sorted((DOCS / "how_to").glob("*.md"))]
 LIBRARIES = {"dask_and_xarray.md": ["dask.array", "distributed", "xarray", "einops"]}  # pages whose code needs what may not be installed
+
+SWITCHED = {"with_scikit_learn.md": (["sklearn", "scipy"], "SCIPY_ARRAY_API")}  # pages whose libraries read a switch when they are imported
 
 
 def run(path: Path, compares: bool = True) -> dict[str, Any]:
@@ -72,6 +77,17 @@ def test_pages_about_libraries_run_as_they_stand(page: str, tmp_path: Path, monk
         library(name)
     monkeypatch.chdir(tmp_path)
     run(DOCS / page)
+
+
+@pytest.mark.parametrize("page", SWITCHED)
+def test_pages_about_switched_libraries_run_as_they_stand(page: str, tmp_path: Path) -> None:
+    libraries, switch = SWITCHED[page]
+    for name in libraries:
+        library(name)
+    code = f"from pathlib import Path; from tests.docs.test_docs import run; run(Path({str(DOCS / page)!r}))"
+    environment = {**os.environ, switch: "1", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 # --- the README's functions, at sizes on both sides of what decides how a kernel is made ----------------------------

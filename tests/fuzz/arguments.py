@@ -172,6 +172,7 @@ BY_NAME: dict[str, Callable[[Call], Any]] = {
     "dx": _one_of(1.0, 0.5),
     "indexing": _one_of("xy", "ij"),
     "bitorder": _one_of("big", "little"),
+    "order": _one_of("C", "F"),
     "method": _one_of("linear", "lower", "higher", "nearest", "midpoint"),
     "side": _one_of("left", "right"),
     "minlength": _small(0, 9),

@@ -33,6 +33,26 @@ def same(name: str, *args: Any, **options: Any) -> None:
             assert np.shape(g) == np.shape(w)
 
 
+@pytest.mark.parametrize(
+    ("axis", "shape"), [(None, (4, 4, 2)), (0, (4,)), (1, (4,)), (-1, (2,)), ((0, 1), (4, 4)), ((1, 0), (4, 4)), ((2, 0), (2, 4)), (0, (4, 4, 2))]
+)
+def test_averages(axis: Any, shape: tuple[int, ...]) -> None:
+    """Weights of one axis are not those of another one of the same extent."""
+    x, weights = RNG.normal(size=(4, 4, 2)), RNG.uniform(1, 2, shape)
+    for keepdims in (False, True):
+        same("average", x, axis=axis, weights=weights, keepdims=keepdims)
+        same("average", x, axis, weights, True, keepdims=keepdims)
+        same("average", x, axis, None, True, keepdims=keepdims)
+    np.testing.assert_allclose(np.average(x, axis, hg.tensor(weights)), np.average(x, axis, weights), rtol=1e-12)
+
+
+def test_weights_of_averages_keep_their_digits_and_have_a_shape() -> None:
+    same("average", X[0], weights=[0.1, 0.2, 0.3, 0.1, 0.1, 0.1, 0.1])
+    for axis, shape in ((None, (7,)), (0, (7,)), (1, (5, 1)), ((0, 1), (7, 5))):
+        with pytest.raises(ShapeError, match="average: weights of shape"):
+            hnp.average(X, axis, np.ones(shape))
+
+
 @pytest.mark.crossed
 @pytest.mark.parametrize("method", ["linear", "lower", "higher", "midpoint", "nearest"])
 @pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])

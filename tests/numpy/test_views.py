@@ -181,13 +181,30 @@ def assignments(draw: Any, i: int, x: Any) -> Step:
     return assigned(i, key, lambda old, pool: number)
 
 
+@st.composite
+def augmentations(draw: Any, i: int) -> Step:
+    """In-place operators, as code of a package of ``settings.inplace_packages`` has them."""
+    operator, value = draw(st.sampled_from("+*-")), draw(st.sampled_from([-3, 0, 2.5, "first", "itself"]))
+
+    def step(xp: ModuleType, pool: list[Any]) -> None:
+        other = {"first": 1 if pool[0] is None else pool[0].real.max(), "itself": pool[i]}.get(value, value)
+        if operator == "+":
+            pool[i] += other
+        elif operator == "-":
+            pool[i] -= other
+        else:
+            pool[i] *= other
+
+    return step
+
+
 def start(complexes: bool) -> np.ndarray:
     x = np.arange(24.0).reshape(4, 6)
     return x + 1j * x[::-1] if complexes else x
 
 
 @st.composite
-def programs(draw: Any) -> tuple[bool, list[Step]]:
+def programs(draw: Any, inplace: bool = False) -> tuple[bool, list[Step]]:
     """Views made, elements assigned, arrays let go: the steps are drawn while NumPy runs them, and those that it refuses must be refused."""
     complexes = draw(st.integers(0, 3)) == 0
     pool: list[Any] = [start(complexes)]
@@ -198,7 +215,7 @@ def programs(draw: Any) -> tuple[bool, list[Step]]:
         if kind < 5:
             step = appended(i, draw(movements(pool[i])))
         elif kind < 9 or sum(x is not None for x in pool) == 1:
-            step = draw(assignments(i, pool[i]))
+            step = draw(augmentations(i) if inplace and kind < 8 else assignments(i, pool[i]))
         else:
             step = dropped(i)
         steps.append(step if taken(step, np, pool) else refused(step))
@@ -243,6 +260,16 @@ def same(got: list[Any], want: list[Any]) -> None:
 def test_programs(program: Any) -> None:
     complexes, steps = program
     same(run(hnp, steps, hg.tensor(start(complexes))), run(np, steps, start(complexes)))
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@settings(max_examples=settings().max_examples // 5)
+@given(programs(inplace=True))
+def test_programs_with_inplace_operators(jitted: bool, program: Any) -> None:
+    complexes, steps = program
+    run_steps = hg.jit(lambda x: run(hnp, steps, x)) if jitted else (lambda x: run(hnp, steps, x))
+    with hg.settings.override(inplace_packages=(__name__.partition(".")[0],)):
+        same(run_steps(hg.tensor(start(complexes))), run(np, steps, start(complexes)))
 
 
 def interpreted(f: Callable[..., Any], *args: np.ndarray) -> list[np.ndarray]:
@@ -318,6 +345,22 @@ def test_elements_are_values() -> None:
     first = a[0].reshape(1)  # of a value of its own
     first[0] = 5
     np.testing.assert_array_equal(a, [8, 1])
+
+
+def test_reshaped_broadcasts_are_copies() -> None:
+    """Where NumPy has to copy: rows that stand in one place cannot be strung together, columns of a single place can."""
+    for shape, is_copy in (((8,), True), ((2, 2, 2), False)):
+        x, base = hg.tensor([[1.0, 2.0, 3.0, 4.0]]), np.array([[1.0, 2.0, 3.0, 4.0]])
+        got, want = (xp.reshape(xp.broadcast_to(a, (2, 4)), shape) for xp, a in ((hnp, x), (np, base)))
+        for a in (x, base):
+            a[0, 0] = 9.0
+        np.testing.assert_array_equal(got, want)
+        if is_copy:
+            got[0] = want[0] = 5.0
+            np.testing.assert_array_equal(got, want)
+        else:
+            with pytest.raises(ReadOnlyError):
+                got[0] = 5.0
 
 
 @pytest.mark.parametrize("wrapped", [lambda f: f, hg.jit])

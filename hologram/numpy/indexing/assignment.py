@@ -12,7 +12,7 @@ from hologram.numpy.arguments import array, permuted, reshaped, wrap
 from hologram.numpy.creation import zeros
 from hologram.numpy.indexing.slices import sliced_by
 from hologram.numpy.indexing.updates import replaced, updated
-from hologram.numpy.indexing.views import Steps, View
+from hologram.numpy.indexing.views import ELEMENT, Steps, View
 from hologram.primitives.complex import parts as complexes
 from hologram.primitives.indexing import gather, scatter_set
 from hologram.primitives.movement import broadcast, reshape, slice_, transpose
@@ -23,14 +23,34 @@ from hologram.trace.tensor import Tensor
 
 def assign(x: Tensor, key: Any, values: Any) -> None:
     """``x[key] = values``. Raises as :meth:`hologram.Tensor.__setitem__`; then nothing has changed."""
+    view = _writable(x, "x[i] = v")
+    _replaced(x, view, updated(x, key, values))
+
+
+def replace(x: Tensor, new: Tensor) -> None:
+    """``x[...] = new``, of ``x``'s shape and type. Raises as :func:`assign`."""
+    _replaced(x, _writable(x, "x[...] = v"), new)
+
+
+def is_scalar(x: Tensor) -> bool:
+    """Whether ``x`` is what NumPy has scalars for: an element that integers picked, or a number that is no view of an array."""
+    view: View | None = getattr(x, "_alias", None)
+    return view is ELEMENT or (view is None and not x._aval()[0])
+
+
+def _writable(x: Tensor, what: str) -> View | None:
+    """How ``x``, to whose elements is assigned, shares them with others; None where it does not."""
     view: View | None = getattr(x, "_alias", None)
     if view is not None and view.frozen:
-        raise located(ReadOnlyError(f"x[i] = v on a read-only Tensor: {view.frozen}"))
+        raise located(ReadOnlyError(f"{what} on a read-only Tensor: {view.frozen}"))
     trace = current()
     if trace is not None and not trace.made(x._node):
-        what = f"x[i] = v on a Tensor from outside of {trace.name}, which is being traced, would be lost"
-        raise located(LeakedTracerError(f"{what}: write x = x.at[i].set(v), and return it where it is wanted outside"))
-    new = updated(x, key, values)
+        where = f"{what} on a Tensor from outside of {trace.name}, which is being traced, would be lost"
+        raise located(LeakedTracerError(f"{where}: write x = x.at[i].set(v), and return it where it is wanted outside"))
+    return view
+
+
+def _replaced(x: Tensor, view: View | None, new: Tensor) -> None:
     others = [] if view is None else _others(x, view, array(new, "x[i] = v"))
     _become(x, new)
     for other, value in others:

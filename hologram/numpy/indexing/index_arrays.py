@@ -13,7 +13,7 @@ from hologram.errors import ShapeError
 from hologram.numpy.arguments import as_tensor
 from hologram.numpy.creation import ones
 from hologram.support.user_lines import located
-from hologram.trace.checks import as_function, integer, items, shape_of
+from hologram.trace.checks import as_function, choice, integer, items, shape_of
 from hologram.trace.convert import tensor
 from hologram.trace.tensor import Tensor
 
@@ -142,24 +142,27 @@ def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0) -> tuple[Ten
     return tuple(tensor(a) for a in np.nonzero(as_tensor(made, "mask_indices")._view("mask_indices, whose result's size depends on the values,")))
 
 
-def unravel_index(places: Any, shape: Any) -> tuple[Tensor, ...]:
-    """Indices along each axis, a tuple, of positions in an array of ``shape`` flattened.
+def unravel_index(places: Any, shape: Any, order: str = "C") -> tuple[Tensor, ...]:
+    """Indices along each axis, a tuple, of positions in an array of ``shape`` flattened in C order, or in Fortran's for ``order="F"``.
+
+    Raises ArgumentError for another order.
 
     >>> hnp.unravel_index([3, 5], (2, 3))
     (Tensor([1, 1], dtype=int64), Tensor([0, 2], dtype=int64))
     """
     at = as_tensor(places, "unravel_index")
-    out = []
-    for n in reversed(shape_of(shape, "unravel_index")):
+    extents, out = shape_of(shape, "unravel_index"), []
+    fortran = choice(order, "unravel_index", "order", ("C", "F")) == "F"
+    for n in extents if fortran else extents[::-1]:
         out.append(at % n)
         at = at // n
-    return tuple(out[::-1])
+    return tuple(out if fortran else out[::-1])
 
 
-def ravel_multi_index(multi_index: Sequence[Any], dims: Any) -> Tensor:
+def ravel_multi_index(multi_index: Sequence[Any], dims: Any, order: str = "C") -> Tensor:
     """Positions in an array of shape ``dims`` flattened, of indices along each axis; the inverse of :func:`unravel_index`.
 
-    Indices are not checked. Raises ShapeError where their number is not that of the axes.
+    Indices are not checked. Raises ShapeError where their number is not that of the axes, ArgumentError for another order than ``C`` and ``F``.
 
     >>> hnp.ravel_multi_index(([1, 1], [0, 2]), (2, 3))
     Tensor([3, 5], dtype=int64)
@@ -167,7 +170,8 @@ def ravel_multi_index(multi_index: Sequence[Any], dims: Any) -> Tensor:
     parts, shape = items(multi_index, "ravel_multi_index", "indices"), shape_of(dims, "ravel_multi_index")
     if len(parts) != len(shape):
         raise located(ShapeError(f"ravel_multi_index: {len(parts)} indices for the shape {list(shape)}"))
+    steps = list(zip(parts, shape, strict=True))
     at: Any = 0
-    for i, n in zip(parts, shape, strict=True):
+    for i, n in steps[::-1] if choice(order, "ravel_multi_index", "order", ("C", "F")) == "F" else steps:
         at = at * n + as_tensor(i, "ravel_multi_index")
     return at

@@ -32,6 +32,7 @@ from hologram.primitives.reductions import cumsum, reduce_max
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice
+from hologram.trace.interchange.inplace_operators import writer
 from hologram.trace.operators import SCALARS, broadcast_node, node_of
 from hologram.trace.recorder import cast_node, constant, number_operand, record
 from hologram.trace.tensor import Tensor
@@ -350,7 +351,8 @@ def _put(values: Node, triples: list[tuple[Int, Int, int]], shape: Shape, fill: 
 # --- along an axis ---------------------------------------------------------------------------------------------------
 
 
-def put_along_axis(x: Any, indices: Any, values: Any, /, axis: int | None = -1) -> Tensor:
+@writer
+def put_along_axis(x: Any, /, indices: Any, values: Any, axis: int | None = -1) -> Tensor:
     """``x`` with ``values`` at the positions that ``indices`` name along ``axis``: the inverse of :func:`take_along_axis`.
 
     The result is new: unlike NumPy's, ``x`` does not change. It has the type of ``x``. Computed indices out of range are dropped. Raises as
@@ -368,6 +370,7 @@ def put_along_axis(x: Any, indices: Any, values: Any, /, axis: int | None = -1) 
     return wrap(reshaped(out, t._aval()[0]))
 
 
+@writer
 def put(x: Any, indices: Any, values: Any, /, mode: str | None = None) -> Tensor:
     """``x`` with ``values``, repeated as needed, at the positions ``indices`` of ``x`` flattened.
 
@@ -388,6 +391,7 @@ def put(x: Any, indices: Any, values: Any, /, mode: str | None = None) -> Tensor
     return t.reshape(-1).at[flat].set(repeated, mode=None if mode == "raise" else mode).reshape(t.shape)
 
 
+@writer
 def place(x: Any, mask: Any, values: Any, /) -> Tensor:
     """``x`` with ``values``, one after the other and repeated as needed, where ``mask`` is not zero.
 
@@ -407,6 +411,7 @@ def place(x: Any, mask: Any, values: Any, /) -> Tensor:
     return where(there, read(new, (turn % new.shape[0]).reshape(t.shape)), t)
 
 
+@writer
 def fill_diagonal(x: Any, values: Any, /, wrap: bool = False) -> Tensor:
     """``x`` with ``values``, repeated as needed, on its main diagonal; with ``wrap`` again below in tall matrices.
 

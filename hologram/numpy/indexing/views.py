@@ -20,7 +20,7 @@ from hologram.ir.symbolic import Int, prod
 from hologram.numpy.arguments import wrap
 from hologram.numpy.indexing.selection import Selection
 from hologram.primitives.complex.parts import imag, real
-from hologram.primitives.movement import reshape, slice_, slice_extent, transpose
+from hologram.primitives.movement import broadcast, reshape, slice_, slice_extent, transpose
 from hologram.support import forks
 from hologram.trace.tensor import Tensor
 
@@ -216,11 +216,19 @@ def strides(x: Tensor) -> Strides | None:
             found = _reshaped(shape, found, attrs[0])
         elif op is real or op is imag:
             found = tuple(2 * s for s in found)
+        elif op is broadcast:
+            found = _stretched(shape, found, *attrs)
         else:
             found = None
         if found is None:
             return None
     return found
+
+
+def _stretched(shape: Shape, own: Strides, wanted: Shape, dims: tuple[int, ...]) -> Strides:
+    """The strides after a broadcast of the axes to those with the numbers ``dims``: elements along an axis that is stretched, or new, are one."""
+    kept = {d: s for d, n, s in zip(dims, shape, own, strict=True) if n == wanted[d]}
+    return tuple(kept.get(d, 0) for d in range(len(wanted)))
 
 
 def _reshaped(shape: Shape, own: Strides, wanted: Shape) -> Strides | None:

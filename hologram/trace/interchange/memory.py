@@ -31,7 +31,8 @@ _interrupted: list[weakref.ref[Tensor]] = []  # the Tensor during whose export a
 
 
 def buffer(t: Tensor, flags: int) -> memoryview:
-    """``Tensor.__buffer__``: the values, read-only, laid out as the consumer's ``flags`` ask for; a copy where they lie otherwise.
+    """``Tensor.__buffer__``: the values, read-only, laid out as the consumer's ``flags`` ask for; a copy where they lie otherwise. A number is a copy
+    that is not read-only: NumPy makes an array of it that its caller may change, as of a scalar of its own.
 
     Raises BufferError for a consumer that would write, and for an element type without a format unless plain bytes are asked for.
     """
@@ -44,6 +45,8 @@ def buffer(t: Tensor, flags: int) -> memoryview:
     except KeyboardInterrupt:
         _interrupted.append(weakref.ref(t))
         raise
+    if not array.shape:
+        array = array.copy()
     if array.flags.c_contiguous and array.dtype.isbuiltin == 1 and not flags & _F_CONTIGUOUS:
         return array.data
     return _laid_out(array, flags)
@@ -115,10 +118,23 @@ def strides(t: Tensor) -> tuple[int, ...]:
     return tuple(following)[::-1] if shape else ()
 
 
+def _of_width(kind: type, of: dtypes.DType) -> Any:
+    """The type for which Python's number type stands beside elements of type ``of``."""
+    bits = of.bits // 2 if of.is_complex else of.bits
+    if bits not in (32, 64):
+        return kind
+    return f"complex{2 * bits}" if kind is complex else f"{kind.__name__}{bits}"
+
+
 def viewed(t: Tensor, dtype: Any) -> Tensor:
-    """``Tensor.view``: the same bits as elements of another type; where that has another width the last axis is counted in it."""
+    """``Tensor.view``: the same bits as elements of another type; where that has another width the last axis is counted in it.
+
+    Python's ``float``, ``int`` and ``complex`` have the width of the elements, or of their parts: default types would tear elements apart.
+    """
     from hologram.trace.convert import element_type, of_storage
 
+    if dtype is float or dtype is int or dtype is complex:  # NumPy's may be equal to these
+        dtype = _of_width(dtype, t._aval()[1])
     to, (shape, of) = element_type(dtype), t._aval()
     if current() is not None or (of.bits == to.bits and of.kind in bitcast.kinds and to.kind in bitcast.kinds and not t._weak):
         bits: Tensor = namespace(".bits").viewed_as(t, dtype)

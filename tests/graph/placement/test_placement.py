@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -177,6 +179,15 @@ def test_nothing_is_placed_unless_asked() -> None:
     graph = hg.make_graph(lambda x: hg.scan(lambda c, y: (c + y, y), x[0], x))(X)
     assert not is_placed(graph.nodes())
     assert set(by_hand(graph, "cpu").values()) == {"cpu"}
+
+
+def test_what_is_placed_on_the_cpu_alone_is_one_program() -> None:
+    """Clients of the Array API ask for each array on the device of others. In a process of its own: no device's code may be needed."""
+    code = """import numpy as np, hologram as hg, hologram.numpy as hnp, sys
+f = hg.jit(lambda x: hnp.zeros(3, device=x.device) + hg.scan(lambda c, y: (c + hg.device_put(y, "cpu"), y), 0.0, x)[0])
+assert f(np.ones(3)).tolist() == [3, 3, 3] == f(np.ones(3)).tolist()
+assert "[part" not in f.lower(np.ones(3)).as_text("plan") and "hologram.backends.device.runtime" not in sys.modules"""
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_results_that_nobody_computes() -> None:

@@ -43,7 +43,7 @@ FORMS: dict[str, Callable[[Any], Any]] = {
 def test_buffers_have_the_values_in_the_layout_that_is_asked_for(form: str) -> None:
     t, want = FORMS[form](hg.tensor(X)), np.asarray(FORMS[form](hg.tensor(X))).copy()
     view = memoryview(t)
-    assert view.readonly and view.format == "f" and view.shape == want.shape and view.tolist() == want.tolist()
+    assert view.readonly is bool(want.shape) and view.format == "f" and view.shape == want.shape and view.tolist() == want.tolist()
     assert bytes(t) == want.tobytes() == t.tobytes() and t.tobytes("F") == want.tobytes("F")
     file = io.BytesIO()
     assert file.write(t) == want.nbytes and file.getvalue() == want.tobytes()
@@ -286,3 +286,18 @@ def test_an_interrupt_during_an_export_is_not_lost(monkeypatch: pytest.MonkeyPat
     with pytest.raises(KeyboardInterrupt):
         np.asarray(t)
     np.testing.assert_array_equal(np.asarray(t), X)  # once
+
+
+def test_views_as_types_of_python_keep_the_elements_whole() -> None:
+    """As NumPy's, whose types are 64 bits wide, for elements of 64 bits; those of 32 bits stay so."""
+    x = np.arange(6.0).reshape(2, 3)
+    for array in (x, x + 1j, x.astype(np.int64)):
+        for kind in (float, int, complex, np.dtype("f8")) if array.dtype.kind == "c" else (float, int):
+            want = array.view(kind)
+            for got in (
+                hg.tensor(array).view(kind),
+                *([] if kind is complex or array.dtype.kind == "c" else [hg.jit(lambda a, k=kind: a.view(k))(array)]),
+            ):
+                np.testing.assert_array_equal(got, want)
+                assert got.dtype == want.dtype
+    assert hg.tensor(x.astype(np.float32)).view(float).dtype == np.float32
