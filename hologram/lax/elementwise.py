@@ -25,9 +25,9 @@ from hologram.trace.tensor import Tensor
 from hologram.transform.custom import custom_jvp
 
 __all__ = [
-    "AccuracyMode", "Precision", "RoundingMethod", "bitcast_convert_type", "clamp", "clz", "complex", "convert_element_type", "div", "exp2", "integer_pow",
-    "mulhi", "optimization_barrier", "population_count", "reduce_precision", "rem", "round", "select", "select_n", "shift_right_arithmetic",
-    "shift_right_logical", "sign",
+    "AccuracyMode", "Precision", "RoundingMethod", "bitcast_convert_type", "clamp", "clz", "complex", "convert_element_type", "div", "exp2",
+    "integer_pow", "mulhi", "optimization_barrier", "population_count", "reduce_precision", "rem", "round", "select", "select_n",
+    "shift_right_arithmetic", "shift_right_logical", "sign",
 ]  # fmt: skip
 
 
