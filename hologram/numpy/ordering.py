@@ -44,6 +44,14 @@ def complex_order(x: Tensor, axis: int, descending: bool) -> Tensor:
     return order
 
 
+def complex_sorted(x: Tensor) -> Tensor:
+    """Elements as complex numbers, sorted along the last axis."""
+    dtype = dtypes.to_inexact(x._aval()[1])
+    if not dtype.is_complex:
+        x = x.astype("complex128" if dtype is dtypes.float64 else "complex64")
+    return take_along_axis(x, complex_order(x, x.ndim - 1, False), x.ndim - 1)
+
+
 def _rows_order(table: Tensor) -> Tensor:
     """Indices that sort the rows of a matrix by the first column, among equals by the next."""
 
