@@ -294,7 +294,7 @@ def cond(x: Any, p: Any = None) -> Tensor:
 def tensorinv(a: Any, ind: int = 2) -> Tensor:
     """The inverse of :func:`hologram.numpy.tensordot` over the last axes: from ``ind`` axes of ``a`` to the others.
 
-    The result has the others first. Raises ShapeError where their sizes have other products than those of the first, ArgumentError for an ``ind`` below 1.
+    The result has the others first. Raises ShapeError where the sizes of both have different products, ArgumentError for an ``ind`` below 1.
 
     >>> hg.linalg.tensorinv(2 * hnp.eye(6).reshape(2, 3, 6)).shape
     (6, 2, 3)

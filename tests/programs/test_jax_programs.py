@@ -24,7 +24,7 @@ def ported(text: str) -> str:
     """The program with Hologram in the place of JAX in its imports."""
     text = re.sub(r"^import jax$", "import hologram as jax", text, flags=re.M)
     text = re.sub(r"^import jax\.", "import hologram.", text, flags=re.M)
-    return re.sub(r"^from jax(\.\w+)* import", r"from hologram\1 import", text, flags=re.M)
+    return re.sub(r"^from jax((?:\.\w+)*) import", r"from hologram\1 import", text, flags=re.M)
 
 
 def results(text: str, name: str) -> dict[str, Any]:
