@@ -8,7 +8,7 @@ from hologram import linalg as _linalg
 from hologram import numpy as hnp
 from hologram.control.loops import scan
 from hologram.errors import DTypeError, ShapeError, UnsupportedError
-from hologram.linalg.factors import adjoint, alike, extents, is_complex, matrices, square
+from hologram.linalg.factors import adjoint, alike, is_complex, matrices, square
 from hologram.linalg.host import in_scipy
 from hologram.linalg.pivots import exchanges_of, factored, order_of, rows_in_order
 from hologram.support.user_lines import located
@@ -119,9 +119,9 @@ def lu(x: Any) -> tuple[Tensor, Tensor, Tensor]:
             [0.25, 1.  ]], dtype=float32), Tensor([1, 0], dtype=int32))
     """
     a = matrices(x, "lu")
-    m, n = extents(a)
+    m, n = a.shape[-2:]
     order, low, up = factored(a)
-    found = exchanges_of(order, min(m, n))  # type: ignore[arg-type, type-var]
+    found = exchanges_of(order, min(m, n))
     permutation = order_of(found, m)
     if m > n:  # rows below may stand in another order than exchanges leave them in
         below = hnp.argsort(order[..., n:], axis=-1)

@@ -116,7 +116,8 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "greedy") ->
     >>> hnp.einsum_path("ij,jk,kl", np.ones((2, 3)), np.ones((3, 4)), np.ones((4, 5)))[0]
     ['einsum_path', (1, 2), (0, 1)]
     """
-    path, text = np.einsum_path(subscripts, *[np.broadcast_to(0.0, array(x, "einsum_path").shape) for x in operands], optimize=optimize)
+    shapes: list[Any] = [array(x, "einsum_path").shape for x in operands]
+    path, text = np.einsum_path(subscripts, *[np.broadcast_to(0.0, s) for s in shapes], optimize=optimize)
     return path, text
 
 
