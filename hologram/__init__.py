@@ -13,12 +13,15 @@ from hologram.version import __version__
 
 if TYPE_CHECKING:
     from hologram import (
+        config,
+        custom_derivatives,
         debug,
         distributed,
         dtypes,
         errors,
         experimental,
         fft,
+        flatten_util,
         lax,
         linalg,
         nn,
@@ -26,17 +29,22 @@ if TYPE_CHECKING:
         random,
         scipy,
         settings,
+        sharding,
         sparse,
         special,
         tree,
         tree_util,
+        typing,
     )
+    from hologram.config import debug_infs, debug_nans, enable_x64
     from hologram.control import associative_scan, cond, fori_loop, scan, switch, while_loop
     from hologram.control.callbacks import pure_callback
     from hologram.control.effects import io_callback
     from hologram.control.progress import progress
     from hologram.distributed.array import make_array_from_process_local_data
-    from hologram.distributed.mesh import make_mesh
+    from hologram.distributed.mesh import NamedSharding, make_mesh
+    from hologram.distributed.mesh import PartitionSpec as P
+    from hologram.distributed.processes import process_count, process_index
     from hologram.distributed.shard_map import shard_map
     from hologram.notebook.images import as_image
     from hologram.profiling.profile import profile
@@ -51,9 +59,21 @@ if TYPE_CHECKING:
     from hologram.trace.call.stages import make_graph
     from hologram.trace.call.stages import make_graph as make_jaxpr
     from hologram.trace.convert import asarray, from_dlpack, tensor
-    from hologram.trace.devices import clear_caches, default_device, device_put, devices, set_num_threads
+    from hologram.trace.devices import (
+        clear_caches,
+        default_backend,
+        default_device,
+        device_count,
+        device_get,
+        device_put,
+        devices,
+        local_devices,
+        set_num_threads,
+    )
+    from hologram.trace.devices import device_count as local_device_count
     from hologram.trace.lazy import block_until_ready
     from hologram.trace.lazy import evaluate as eval
+    from hologram.trace.scopes import effects_barrier, ensure_compile_time_eval, named_call, named_scope, typeof
     from hologram.trace.streams import stream
     from hologram.trace.tensor import Tensor
     from hologram.trace.tensor import Tensor as Array
@@ -62,6 +82,7 @@ if TYPE_CHECKING:
     from hologram.transform.api import jacrev as jacobian
     from hologram.transform.checkpoint import checkpoint
     from hologram.transform.checkpoint import checkpoint as remat
+    from hologram.transform.closures import closure_convert, custom_gradient, linear_transpose
     from hologram.transform.custom import custom_jvp, custom_vjp
     from hologram.transform.stacking import vmap
 
@@ -69,6 +90,8 @@ _WHERE = {
     "Array": "trace.tensor:Tensor",
     "Buffer": "sdk.buffer",
     "Executor": "sdk.executor",
+    "NamedSharding": "distributed.mesh",
+    "P": "distributed.mesh:PartitionSpec",
     "ShapeDtypeStruct": "trace.call.abstract_eval",
     "Tensor": "trace.tensor",
     "as_image": "notebook.images",
@@ -77,13 +100,23 @@ _WHERE = {
     "block_until_ready": "trace.call.native_dispatch",
     "checkpoint": "transform.checkpoint",
     "clear_caches": "trace.devices",
+    "closure_convert": "transform.closures",
     "cond": "control.branches",
+    "custom_gradient": "transform.closures",
     "custom_jvp": "transform.custom",
     "custom_vjp": "transform.custom",
+    "debug_infs": "config",
+    "debug_nans": "config",
+    "default_backend": "trace.devices",
     "default_device": "trace.devices",
+    "device_count": "trace.devices",
+    "device_get": "trace.devices",
     "device_put": "trace.devices",
     "devices": "trace.devices",
     "disable_jit": "trace.call.jit",
+    "effects_barrier": "trace.scopes",
+    "enable_x64": "config",
+    "ensure_compile_time_eval": "trace.scopes",
     "eval": "trace.lazy:evaluate",
     "eval_shape": "trace.call.abstract_eval",
     "explain": "trace.call.explain",
@@ -98,12 +131,19 @@ _WHERE = {
     "jacrev": "transform.api",
     "jit": "trace.call.jit",
     "jvp": "transform.api",
+    "linear_transpose": "transform.closures",
     "linearize": "transform.api",
     "load": "saved.loading",
+    "local_device_count": "trace.devices:device_count",
+    "local_devices": "trace.devices",
     "make_array_from_process_local_data": "distributed.array",
     "make_graph": "trace.call.stages",
     "make_jaxpr": "trace.call.stages:make_graph",
     "make_mesh": "distributed.mesh",
+    "named_call": "trace.scopes",
+    "named_scope": "trace.scopes",
+    "process_count": "distributed.processes",
+    "process_index": "distributed.processes",
     "profile": "profiling.profile",
     "progress": "control.progress",
     "pure_callback": "control.callbacks",
@@ -115,27 +155,31 @@ _WHERE = {
     "stream": "trace.streams",
     "switch": "control.branches",
     "tensor": "trace.convert",
+    "typeof": "trace.scopes",
     "value_and_grad": "transform.api",
     "vjp": "transform.api",
     "vmap": "transform.stacking",
     "while_loop": "control.loops",
 }
 _PACKAGES = (
-    "debug", "distributed", "dtypes", "errors", "experimental", "fft", "lax", "linalg", "nn", "numpy", "random", "scipy", "settings", "sparse",
-    "special", "tree", "tree_util",
+    "config", "custom_derivatives", "debug", "distributed", "dtypes", "errors", "experimental", "fft", "flatten_util", "lax", "linalg", "nn",
+    "numpy", "random", "scipy", "settings", "sharding", "sparse", "special", "tree", "tree_util", "typing",
 )  # fmt: skip
 _MODULES = {name: name for name in _PACKAGES} | {
     "backend": "sdk.backend", "checkpoint_policies": "transform.checkpoint_policies", "dask": "dask", "ops": "sdk.ops",
 }  # fmt: skip
 
 __all__ = [
-    "Array", "Buffer", "Executor", "ShapeDtypeStruct", "Tensor", "__version__", "as_image", "asarray", "associative_scan", "backend",
-    "block_until_ready", "checkpoint", "checkpoint_policies", "clear_caches", "cond", "custom_jvp", "custom_vjp", "debug", "default_device",
-    "device_put", "devices", "disable_jit", "distributed", "dtypes", "errors", "eval", "eval_shape", "experimental", "explain", "export", "fft",
-    "fori_loop", "from_dlpack", "grad", "hessian", "io_callback", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linalg", "linearize", "load",
-    "make_array_from_process_local_data", "make_graph", "make_jaxpr", "make_mesh", "nn", "numpy", "ops", "profile", "progress", "pure_callback",
-    "random", "remat", "scan", "scipy", "set_num_threads", "settings", "shard_map", "sparse", "special", "stop_gradient", "stream", "switch",
-    "tensor", "tree", "tree_util", "value_and_grad", "vjp", "vmap", "while_loop",
+    "Array", "Buffer", "Executor", "NamedSharding", "P", "ShapeDtypeStruct", "Tensor", "__version__", "as_image", "asarray", "associative_scan",
+    "backend", "block_until_ready", "checkpoint", "checkpoint_policies", "clear_caches", "closure_convert", "cond", "config", "custom_derivatives",
+    "custom_gradient", "custom_jvp", "custom_vjp", "debug", "debug_infs", "debug_nans", "default_backend", "default_device", "device_count",
+    "device_get", "device_put", "devices", "disable_jit", "distributed", "dtypes", "effects_barrier", "enable_x64", "ensure_compile_time_eval",
+    "errors", "eval", "eval_shape", "experimental", "explain", "export", "fft", "flatten_util", "fori_loop", "from_dlpack", "grad", "hessian",
+    "io_callback", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linalg", "linear_transpose", "linearize", "load", "local_device_count",
+    "local_devices", "make_array_from_process_local_data", "make_graph", "make_jaxpr", "make_mesh", "named_call", "named_scope", "nn", "numpy",
+    "ops", "process_count", "process_index", "profile", "progress", "pure_callback", "random", "remat", "scan", "scipy", "set_num_threads",
+    "settings", "shard_map", "sharding", "sparse", "special", "stop_gradient", "stream", "switch", "tensor", "tree", "tree_util", "typeof",
+    "typing", "value_and_grad", "vjp", "vmap", "while_loop",
 ]  # fmt: skip
 
 

@@ -56,6 +56,10 @@ class DifferentiationError(TransformError):
     """A function, argument or result that cannot be differentiated, or not in this mode."""
 
 
+class SettingsError(HologramError, RuntimeError):
+    """A setting that one thread overrides while another thread overrides it with another value: settings are of the process."""
+
+
 class TreeError(HologramError, TypeError):
     """Pytrees of different structure, or with a leaf of an unknown type."""
 

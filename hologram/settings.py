@@ -9,11 +9,14 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import threading
 import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
+
+from hologram.errors import SettingsError
 
 _CHANGE_CODE = (
     "disabled_passes", "target", "tf32", "hold_limit", "checked", "profile", "default_float", "default_int", "weak_numpy_scalars",
@@ -155,7 +158,11 @@ settings = from_environment(os.environ)
 
 @contextlib.contextmanager
 def override(**changes: Any) -> Iterator[Settings]:
-    """Context manager that sets fields of :data:`settings` for a block, and puts them back. Raises AttributeError for an unknown field.
+    """Context manager that sets fields of :data:`settings` for a block, and puts them back.
+
+    Settings are of the process: other threads see them, too. Threads may override a field at the same time if they agree on its value; the last
+    one that leaves puts it back. Raises SettingsError where another thread is in a block with another value, AttributeError for an unknown field,
+    ValueError for a value that the field does not take.
 
     >>> with hg.settings.override(num_threads=1):
     ...     hg.settings.num_threads
@@ -164,14 +171,59 @@ def override(**changes: Any) -> Iterator[Settings]:
     for k in changes:
         if k not in _names:
             raise _no_setting(k)
-    before = {k: getattr(settings, k) for k in changes}
+    entered: list[_Override] = []
     try:
         for k, v in changes.items():
-            setattr(settings, k, v)
+            entered.append(_enter(k, v))
         yield settings
     finally:
-        for k, v in before.items():
-            setattr(settings, k, v)
+        for o in reversed(entered):
+            _leave(o)
+
+
+@dataclass(slots=True, eq=False)
+class _Override:
+    """One field within one block: the value that it has there, in the thread that entered the block."""
+
+    name: str
+    value: Any
+    thread: int
+
+
+_active: dict[str, list[_Override]] = {}  # by field, in the order in which blocks were entered
+_before: dict[str, Any] = {}  # of each field of _active, the value outside of all blocks
+_lock = threading.RLock()  # listeners may set fields
+
+
+def _enter(name: str, value: Any) -> _Override:
+    """Sets a field for a block. All blocks of other threads agree on a field's value, so that none sees another than it asked for."""
+    with _lock:
+        before, thread = getattr(settings, name), threading.get_ident()
+        setattr(settings, name, value)  # which checks it, and brings it into its normal form
+        found = _Override(name, getattr(settings, name), thread)
+        others = [o.value for o in _active.get(name, ()) if o.thread != thread and o.value != found.value]
+        if others:
+            setattr(settings, name, before)
+            raise SettingsError(
+                f"override: {name} is {others[-1]!r} in a block of another thread, and cannot be {found.value!r} here at the same time: "
+                "settings are of the process; override them around the threads, or run one after the other"
+            )
+        if name not in _active:
+            _active[name], _before[name] = [], before
+        _active[name].append(found)
+        return found
+
+
+def _leave(override: _Override) -> None:
+    """Puts a field back: to the value of the last block that is still open, or to that before all blocks."""
+    with _lock:
+        still = _active[override.name]
+        still.remove(override)
+        if still:
+            setattr(settings, override.name, still[-1].value)
+        else:
+            del _active[override.name]
+            setattr(settings, override.name, _before.pop(override.name))
 
 
 def __getattr__(name: str) -> Any:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
+import re
+import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+import hologram as hg
 from hologram.support.imports import _waiting, when_imported
 
 
@@ -50,3 +55,42 @@ def test_modules_that_are_not_there_stay_missing() -> None:
     with pytest.raises(ModuleNotFoundError):
         importlib.import_module("no_such_library_at_all")
     _waiting.pop("no_such_library_at_all")
+
+
+PAGE = (Path(__file__).parents[1] / "docs/from_numpy_and_jax.md").read_text()
+ATTRIBUTES = [n for n in hg.__all__ if isinstance(getattr(hg, n), ModuleType) and n != "dask"]  # where dask is absent its module is an error
+
+
+def reached(name: str) -> object:
+    """What attributes lead to."""
+    return functools.reduce(getattr, name.split(".")[1:], hg)
+
+
+STATEMENTS = sorted(
+    {f"import {name}" for name in re.findall(r"`(hologram(?:\.\w+)+)`", PAGE) if isinstance(reached(name), ModuleType)}
+    | {f"import hologram.{name}" for name in ATTRIBUTES}
+    | {
+        "import hologram.numpy.linalg as jla",
+        "from hologram.numpy import fft, linalg",
+        "from hologram.numpy.linalg import inv",
+        "from hologram.nn import initializers",
+        "from hologram.scipy import linalg, signal, stats",
+        "from hologram.scipy.stats import norm",
+        "from hologram.experimental.ode import odeint",
+        "from hologram.experimental.sparse import BCOO",
+        "from hologram.ops import segment_sum",
+        "from hologram.flatten_util import ravel_pytree",
+        "from hologram.sharding import Mesh, NamedSharding, PartitionSpec as P",
+        "from hologram.typing import ArrayLike, DTypeLike",
+        "from hologram.tree_util import register_pytree_node_class",
+    }
+)
+
+
+@pytest.mark.parametrize("statement", ["\n".join(STATEMENTS), "\n".join(reversed(STATEMENTS))], ids=["in order", "backwards"])
+def test_modules_that_are_public_are_imported_by_statements(statement: str) -> None:
+    """Each name leads to one module, whether it is asked for as an attribute or imported."""
+    same = "\nimport hologram as hg, hologram.ops, hologram.numpy.linalg, sys\nassert hologram.ops is hg.sdk.ops and hg.numpy.linalg is hg.linalg"
+    assert len(STATEMENTS) > 30
+    done = subprocess.run([sys.executable, "-W", "error", "-c", statement + same], capture_output=True, text=True)
+    assert not done.returncode, done.stderr

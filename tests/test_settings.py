@@ -5,13 +5,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import hologram as hg
+import hologram.numpy as hnp
+from hologram.errors import SettingsError
 from hologram.settings import INPLACE_PACKAGES, Settings, override, settings
 
 
@@ -40,6 +45,38 @@ def test_override_restores_what_was_there() -> None:
         assert (settings.debug, settings.code) == (3, (("simplify",), "+fma", *rest))
         raise KeyError
     assert settings.debug == 0 and settings.code == ((), "", *rest)
+
+
+def _in_another_thread(work: Callable[[], Any]) -> Any:
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result()
+
+
+def test_threads_agree_on_what_they_override() -> None:
+    """A second thread may ask for the same value; the last one that leaves puts it back, whoever came first."""
+    first, second = override(default_float="float64"), override(default_float=np.float64)
+    first.__enter__()
+    _in_another_thread(second.__enter__)
+    first.__exit__(None, None, None)
+    assert hnp.zeros(1).dtype == np.float64
+    _in_another_thread(lambda: second.__exit__(None, None, None))
+    assert hnp.zeros(1).dtype == np.float32
+
+
+def test_threads_that_disagree_are_told() -> None:
+    def other() -> None:
+        with override(default_int="int32", default_float="float16"):
+            raise AssertionError("was let in")
+
+    with override(default_float="float64"):
+        with pytest.raises(SettingsError, match="default_float is 'float64' in a block of another thread"):
+            _in_another_thread(other)
+        assert (settings.default_float, settings.default_int) == ("float64", "int64")
+        with override(default_float="float32"):  # a thread does not disagree with itself
+            assert settings.default_float == "float32"
+        assert settings.default_float == "float64"
+    with override(default_float="float16"):  # nothing is left of the block that was refused
+        assert settings.default_float == "float16"
 
 
 @pytest.mark.parametrize(

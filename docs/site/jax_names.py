@@ -38,7 +38,7 @@ def public_names(module: str) -> set[str]:
 
 def has(module: str, name: str) -> bool:
     """Whether Hologram's module has the name."""
-    where: Any = import_module("hologram.sdk.ops" if module == "hologram.ops" else module)
+    where: Any = import_module(module)
     return hasattr(where, name)
 
 

@@ -47,6 +47,8 @@ def _operand(x: Any, what: str, kind: str) -> Node:
     """``x`` as a real (``f``) or complex (``c``) node."""
     node = array(x, what)
     dtype = dtypes.to_inexact(node.dtype)
+    if dtype is not node.dtype and dtype.is_narrow_float:  # integers, where floats without a type are narrow
+        dtype = dtypes.float32
     if dtype.is_narrow_float:
         raise located(DTypeError(f"{what} does not take {dtype}: cast to float32"))
     if kind == "f" and dtype.is_complex:
@@ -56,15 +58,15 @@ def _operand(x: Any, what: str, kind: str) -> Node:
     return cast_node(node, dtype)
 
 
-def _axes(x: Node, s: Any, axes: Any, what: str) -> tuple[tuple[int, ...], list[Int | None]]:
+def _axes(x: Node, s: Any, axes: Any, what: str, may_be_none: bool = False) -> tuple[tuple[int, ...], list[Int | None]]:
     """The axes, and how many elements each is to have, None for those that it has. ``s`` without ``axes`` is of the last ones."""
     ndim = len(x.shape)
     asked = None if s is None else items(s, what, "sizes")
     if axes is None:
         axes = range(ndim - len(asked) if asked is not None else 0, ndim)
     chosen = tuple(axis_of(a, ndim, what) for a in items(axes, what, "axes"))
-    if not chosen or len(set(chosen)) != len(chosen):
-        raise located(ShapeError(f"{what}: axes {list(chosen)} of shape {list(x.shape)}: at least one, and none twice"))
+    if not (chosen or may_be_none) or len(set(chosen)) != len(chosen):
+        raise located(ShapeError(f"{what}: axes {list(chosen)} of shape {list(x.shape)}: {'' if may_be_none else 'at least one, and '}none twice"))
     sizes: list[Int | None] = [None] * len(chosen) if asked is None else [None if n is None else _elements(n, what) for n in asked]
     if len(sizes) != len(chosen):
         raise located(ShapeError(f"{what}: {len(sizes)} sizes for {len(chosen)} axes"))
@@ -109,11 +111,11 @@ def _run(op: Op, x: Node, *attrs: Any) -> Tensor:
 
 
 def _complex(what: str, x: Any, s: Any, axes: Any, norm: Any, inverse: bool) -> Tensor:
-    node = _operand(x, what, "c")
-    chosen, sizes = _axes(node, s, axes, what)
+    node, scale = _operand(x, what, "c"), _norm(norm, what)
+    chosen, sizes = _axes(node, s, axes, what, may_be_none=True)
     for axis, n in zip(chosen, sizes, strict=True):
         node = _resized(node, axis, n)
-    return _run(rows.fft, node, chosen, inverse, _norm(norm, what))
+    return _run(rows.fft, node, chosen, inverse, scale) if chosen else wrap(node)
 
 
 def _from_real(what: str, x: Any, s: Any, axes: Any, norm: str) -> Tensor:

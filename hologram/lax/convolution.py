@@ -21,8 +21,8 @@ from hologram.transform.nodes import apart, moved
 from hologram.transform.rules.convolution import by_input, convolved, turned_round, windowed
 
 __all__ = [
-    "ConvDimensionNumbers", "conv", "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_patches", "conv_transpose",
-    "conv_with_general_padding",
+    "ConvDimensionNumbers", "conv", "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_local", "conv_general_dilated_patches",
+    "conv_transpose", "conv_with_general_padding",
 ]  # fmt: skip
 
 
@@ -254,3 +254,33 @@ def conv_general_dilated_patches(
     seen = windowed(node, sizes, steps, dilations)
     out = wrap(reshaped(seen, (seen.shape[0], seen.shape[1] * math.prod(sizes), *seen.shape[2 + rank :])))
     return in_order(out, [numbers.out_spec.index(i) for i in range(rank + 2)]).astype(preferred_element_type or node.dtype.np)
+
+
+def conv_general_dilated_local(
+    lhs: Any,
+    rhs: Any,
+    window_strides: Sequence[int],
+    padding: Any,
+    filter_shape: Sequence[int],
+    lhs_dilation: Sequence[int] | None = None,
+    rhs_dilation: Sequence[int] | None = None,
+    dimension_numbers: Any = None,
+    precision: Any = None,
+) -> Tensor:
+    """A convolution whose kernel is another one at each place: ``rhs`` (output channels, elements of a window, places…).
+
+    The elements of a window stand as :func:`conv_general_dilated_patches` gives them. Other arguments and errors are those of
+    :func:`conv_general_dilated`; ShapeError where ``rhs`` has not as many elements and places.
+
+    >>> hg.lax.conv_general_dilated_local(hnp.ones((1, 2, 5)), hnp.ones((4, 6, 3)), (1,), "VALID", (3,)).shape
+    (1, 4, 3)
+    """
+    what = "conv_general_dilated_local"
+    x, w = hnp.asarray(lhs), hnp.asarray(rhs)
+    numbers = conv_dimension_numbers(x.shape, w.shape, dimension_numbers)
+    plain = ConvDimensionNumbers(numbers.lhs_spec, numbers.rhs_spec, tuple(range(x.ndim)))
+    patches = conv_general_dilated_patches(x, filter_shape, window_strides, padding, lhs_dilation, rhs_dilation, plain)
+    kernels = hnp.permute_dims(w, numbers.rhs_spec)
+    if kernels.shape[1:] != patches.shape[1:]:
+        raise located(ShapeError(f"{what}: windows of shape {list(patches.shape[1:])}, and kernels of shape {list(kernels.shape[1:])}"))
+    return in_order(hnp.einsum("nc...,oc...->no...", patches, kernels), [numbers.out_spec.index(i) for i in range(x.ndim)])

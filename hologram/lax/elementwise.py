@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -24,9 +25,9 @@ from hologram.trace.tensor import Tensor
 from hologram.transform.custom import custom_jvp
 
 __all__ = [
-    "AccuracyMode", "Precision", "RoundingMethod", "bitcast_convert_type", "clamp", "clz", "complex", "convert_element_type", "div", "integer_pow",
-    "mulhi", "optimization_barrier", "population_count", "reduce_precision", "rem", "round", "select", "select_n", "shift_right_arithmetic",
-    "shift_right_logical",
+    "AccuracyMode", "Precision", "RoundingMethod", "bitcast_convert_type", "clamp", "clz", "complex", "convert_element_type", "div", "exp2",
+    "integer_pow", "mulhi", "optimization_barrier", "population_count", "reduce_precision", "rem", "round", "select", "select_n",
+    "shift_right_arithmetic", "shift_right_logical", "sign",
 ]  # fmt: skip
 
 
@@ -107,6 +108,28 @@ def integer_pow(x: Any, y: int) -> Tensor:
     Tensor([ 1.,  8., 27.], dtype=float32)
     """
     return hnp.power(x, integer(y, "integer_pow", "an exponent"))
+
+
+def exp2(x: Any, /) -> Tensor:
+    """2 to the power ``x``, of complex numbers too: shape and type are those of ``x``, integers become floats.
+
+    >>> hg.lax.exp2([0.0, 3.0]), hg.lax.exp2(1j)
+    (Tensor([1., 8.], dtype=float32), Tensor(0.7692389+0.63896126j, dtype=complex64))
+    """
+    t = weakly(x, "exp2")
+    return hnp.exp(t * math.log(2)) if t._aval()[1].is_complex else hnp.exp2(t)
+
+
+def sign(x: Any, /) -> Tensor:
+    """-1, 0 or 1 with the sign of ``x``; -0.0 of -0.0, where ``hologram.numpy.sign`` and NumPy give 0.0. Of complex numbers ``x / abs(x)``.
+
+    Shape and type are those of ``x``.
+
+    >>> hg.lax.sign([-3.0, -0.0, 2.0])
+    Tensor([-1., -0.,  1.], dtype=float32)
+    """
+    t = weakly(x, "sign")
+    return hnp.where(t == 0, t, hnp.sign(t)) if t._aval()[1].is_float else hnp.sign(t)
 
 
 def mulhi(x: Any, y: Any, /) -> Tensor:

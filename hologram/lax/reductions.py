@@ -151,21 +151,27 @@ def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Tensor:
 
 
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Tensor:
-    """Running maxima along ``axis``; from its end with ``reverse``.
+    """Running maxima along ``axis``; from its end with ``reverse``. Complex numbers are ordered by real parts, among equals by imaginary ones.
 
     >>> hg.lax.cummax([1, 3, 2])
     Tensor([1, 3, 3], dtype=int64)
     """
-    return hnp.cummax(operand, axis, reverse=reverse)
+    t = hnp.asarray(operand)
+    if t.dtype.kind == "c":
+        return associative_scan(hnp.maximum, t, axis=axis_of(axis, t.ndim, "cummax"), reverse=reverse)
+    return hnp.cummax(t, axis, reverse=reverse)
 
 
 def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Tensor:
-    """Running minima along ``axis``; from its end with ``reverse``.
+    """Running minima along ``axis``; from its end with ``reverse``. Complex numbers are ordered as in :func:`cummax`.
 
     >>> hg.lax.cummin([2, 3, 1])
     Tensor([2, 2, 1], dtype=int64)
     """
-    return hnp.cummin(operand, axis, reverse=reverse)
+    t = hnp.asarray(operand)
+    if t.dtype.kind == "c":
+        return associative_scan(hnp.minimum, t, axis=axis_of(axis, t.ndim, "cummin"), reverse=reverse)
+    return hnp.cummin(t, axis, reverse=reverse)
 
 
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Tensor:

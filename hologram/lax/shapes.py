@@ -19,7 +19,8 @@ from hologram.transform.nodes import apart, padded, sliced
 
 __all__ = [
     "broadcast", "broadcast_in_dim", "broadcast_like", "broadcast_to_rank", "broadcasted_iota", "collapse", "concatenate", "expand_dims", "full",
-    "full_like", "index_in_dim", "index_take", "iota", "pad", "reshape", "rev", "slice", "slice_in_dim", "split", "squeeze", "tile", "transpose",
+    "full_like", "index_in_dim", "index_take", "iota", "pad", "reshape", "rev",
+    "shape_as_value", "slice", "slice_in_dim", "split", "squeeze", "tile", "transpose",
 ]  # fmt: skip
 
 
@@ -322,3 +323,12 @@ def in_order(t: Tensor, order: Sequence[int], shape: Any = None) -> Tensor:
     """The axes in another order, and then another shape."""
     node = permuted(array(t, "transpose"), order)
     return wrap(node if shape is None else reshaped(node, tuple(shape)))
+
+
+def shape_as_value(shape: Sequence[Any]) -> Tensor:
+    """The extents of a shape as a vector of integers.
+
+    >>> hg.lax.shape_as_value((2, 3))
+    Tensor([2, 3], dtype=int64)
+    """
+    return hnp.stack([hnp.asarray(n) for n in shape]) if len(shape) else hnp.zeros(0, dtype="int64")

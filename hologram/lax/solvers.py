@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hologram.errors import ArgumentError, ShapeError
+from hologram.errors import ArgumentError
 from hologram.ir.node import Node
 from hologram.numpy.arguments import array
 from hologram.primitives.markers import part, pullback
@@ -13,46 +13,30 @@ from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.checks import as_function
 from hologram.trace.operators import wrap
-from hologram.trace.recorder import cast_node, record
+from hologram.trace.recorder import record
 from hologram.trace.tensor import Tensor
 from hologram.trace.tree import Treedef
 from hologram.transform.api import jvp, stop_gradient, vjp
-from hologram.transform.arguments import result_nodes, tensors
-from hologram.transform.checkpoint import closure
+from hologram.transform.arguments import tensors
+from hologram.transform.closures import Converted
 from hologram.transform.custom import ReverseRule, Rule, wrapped
 from hologram.transform.differentiate import in_reverse_mode
-from hologram.transform.levels import Level, marked, replay
-from hologram.transform.nodes import has_tangents, zeros_like
+from hologram.transform.nodes import zeros_like
 
 __all__ = ["custom_linear_solve", "custom_root"]
 
 Function = Callable[..., Any]
 
 
-class _Converted:
-    """A function of one pytree that has what it reads from around it as arguments, too: ``sources``, which may be differentiated."""
+class _Converted(Converted):
+    """Of one pytree, which has the structure ``argument``."""
 
     def __init__(self, what: str, f: Function, example: Any) -> None:
-        self.what = what
-        leaves, self.structure = tree.flatten(example)
-        with Level() as self.level:
-            self.marks = [marked(array(x, what)) for x in leaves]
-            self.results, self.out = result_nodes(f(tensors(self.structure, self.marks)), what)
-        self.around = closure(self.level, self.marks, self.results)
-        self.sources = [x for x in self.around if has_tangents(x.dtype)]
+        super().__init__(what, f, example)
+        self.argument = tree.structure(example)
 
     def __call__(self, x: Any, sources: Sequence[Any]) -> Any:
-        leaves = tree.flatten_up_to(self.structure, x)
-        values = {m: self._as(m, v) for m, v in zip(self.marks, leaves, strict=True)}
-        values |= {s: self._as(s, v) for s, v in zip(self.sources, sources, strict=True)}
-        return tensors(self.out, replay(self.level, self.results, values))
-
-    def _as(self, like: Node, x: Any) -> Node:
-        """An argument in the type that the function was recorded for. Raises ShapeError for another shape."""
-        node = array(x, self.what)
-        if node.shape != like.shape:
-            raise located(ShapeError(f"{self.what}: the function takes shape {list(like.shape)} here, not {list(node.shape)}"))
-        return cast_node(node, like.dtype)
+        return self.called((x,), self.sources, sources)
 
 
 def _tensors(nodes: Sequence[Node]) -> list[Tensor]:
@@ -166,17 +150,17 @@ class _Root(Rule):
 
     def solved(self, arguments: Sequence[Node]) -> list[Node]:
         """The root as a function of the arguments, with this derivative."""
-        n = self.f.structure.leaves
+        n = self.f.argument.leaves
         fixed = [stop_gradient(s) for s in _tensors(arguments[n:])]
-        guess = stop_gradient(tensors(self.f.structure, arguments[:n]))
+        guess = stop_gradient(tensors(self.f.argument, arguments[:n]))
         values = _nodes(stop_gradient(self.solve(lambda x: self.f(x, fixed), guess)))
         return wrapped(values, arguments, _Root(self.f, self.solve, self.tangent_solve))
 
     def tangents(self, arguments: Sequence[Node], given: Sequence[Node | None]) -> Sequence[Node]:
-        n = self.f.structure.leaves
+        n = self.f.argument.leaves
         found = self.solved(arguments)
         moves = [zeros_like(x) if t is None else t for x, t in zip(arguments, given, strict=True)][n:]
-        x, sources = tensors(self.f.structure, found), _tensors(arguments[n:])
+        x, sources = tensors(self.f.argument, found), _tensors(arguments[n:])
         if not sources:
             return [zeros_like(v) for v in found]
         _, moved = jvp(lambda *s: self.f(x, s), tuple(sources), tuple(_tensors(moves)))
@@ -188,7 +172,7 @@ class _Root(Rule):
     def _pulled_back(self, slope: Function, x: Any, right: list[Node]) -> list[Node]:
         """The solution for ``right``, which is to be transposed and never computed: a linear map that is known in reverse only."""
         converted = _Converted("custom_root", slope, x)
-        rule = _LinearMap(converted, self.f.structure, self.tangent_solve, self.tangent_solve)
+        rule = _LinearMap(converted, self.f.argument, self.tangent_solve, self.tangent_solve)
         types = tuple((r.shape, r.dtype.name) for r in right)
         saved = converted.sources
         whole = record(pullback, (*saved, *map(zeros_like, right), *right), (rule, len(saved), types))
@@ -217,5 +201,5 @@ def custom_root(f: Function, initial_guess: Any, solve: Function, tangent_solve:
     converted = _Converted("custom_root", f, guess)
     only = (lambda g, x: solve(g, x)[0]) if has_aux else solve
     rule = _Root(converted, only, tangent_solve)
-    found = tensors(converted.structure, rule.solved([*nodes, *converted.sources]))
+    found = tensors(converted.argument, rule.solved([*nodes, *converted.sources]))
     return (found, stop_gradient(solve(f, guess)[1])) if has_aux else found

@@ -5,6 +5,7 @@ A singular matrix raises nothing: where its inverse would be, there are infiniti
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any, NamedTuple
 
@@ -16,13 +17,17 @@ from hologram.linalg import factors
 from hologram.linalg.adjugate import adjugate, determinant, exchanges
 from hologram.linalg.decompositions import svd, svdvals
 from hologram.linalg.factors import adjoint, alike, conj, extents, is_complex, matrices, real, square, stacked_alike
+from hologram.linalg.norms import matrix_norm
 from hologram.support.user_lines import located
+from hologram.trace.checks import integer, items
 from hologram.trace.decisions import most
 from hologram.trace.symbolic_extent import extent
 from hologram.trace.tensor import Tensor
 from hologram.transform.custom import custom_jvp
 
-__all__ = ["det", "inv", "lstsq", "matrix_power", "matrix_rank", "pinv", "slogdet", "solve", "triangular_solve"]
+__all__ = [
+    "cond", "det", "inv", "lstsq", "matrix_power", "matrix_rank", "pinv", "slogdet", "solve", "tensorinv", "tensorsolve", "triangular_solve",
+]  # fmt: skip
 
 
 class SlogdetResult(NamedTuple):
@@ -265,3 +270,58 @@ def matrix_power(x: Any, n: int, /) -> Tensor:
         power >>= 1
         base = hnp.matmul(base, base) if power else base
     return +hnp.broadcast_to(hnp.eye(base.shape[-1], dtype=base.dtype), base.shape) if result is None else result
+
+
+def cond(x: Any, p: Any = None) -> Tensor:
+    """Condition numbers (…) of matrices (…, m, n): the norm times that of the inverse. Of 2, as for None, or -2 by singular values.
+
+    Other orders of norms, as :func:`hologram.linalg.matrix_norm` has them, take square matrices. Infinity for singular ones.
+
+    >>> hg.linalg.cond([[4.0, 0.0], [0.0, 0.5]])
+    Tensor(8., dtype=float32)
+    """
+    a = matrices(x, "cond")
+    if p in (None, 2, -2):
+        s = svdvals(a)
+        large, small = (s[..., 0], s[..., -1]) if p != -2 else (s[..., -1], s[..., 0])
+        found = large / small
+    else:
+        found = matrix_norm(a, ord=p) * matrix_norm(inv(square(a, "cond")), ord=p)
+    unknown = hnp.any(hnp.isnan(a), axis=(-2, -1))
+    return hnp.where(hnp.isnan(found) & ~unknown, hnp.inf, found)
+
+
+def tensorinv(a: Any, ind: int = 2) -> Tensor:
+    """The inverse of :func:`hologram.numpy.tensordot` over the last axes: from ``ind`` axes of ``a`` to the others.
+
+    The result has the others first. Raises ShapeError where the sizes of both have different products, ArgumentError for an ``ind`` below 1.
+
+    >>> hg.linalg.tensorinv(2 * hnp.eye(6).reshape(2, 3, 6)).shape
+    (6, 2, 3)
+    """
+    t, count = matrices(a, "tensorinv"), integer(ind, "tensorinv", "ind")
+    if count < 1:
+        raise located(ArgumentError(f"tensorinv: ind is at least 1, not {count}"))
+    rows, columns = t.shape[:count], t.shape[count:]
+    if math.prod(rows) != math.prod(columns):
+        raise located(ShapeError(f"tensorinv: axes {list(rows)} and {list(columns)} have different sizes"))
+    return inv(t.reshape(math.prod(rows), math.prod(columns))).reshape(*columns, *rows)
+
+
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Tensor:
+    """The ``x`` of which ``tensordot(a, x, x.ndim) = b``: ``a`` has the axes of ``b``, then those of ``x``.
+
+    ``axes`` of ``a`` are moved to its end before. Raises ShapeError where sizes do not fit.
+
+    >>> hg.linalg.tensorsolve(2 * hnp.eye(6).reshape(2, 3, 2, 3), hnp.ones((2, 3)))[0]
+    Tensor([0.5, 0.5, 0.5], dtype=float32)
+    """
+    t, right = hnp.asarray(a), hnp.asarray(b)
+    if axes is not None:
+        chosen = items(axes, "tensorsolve", "axes")
+        t = hnp.moveaxis(t, tuple(chosen), tuple(range(t.ndim - len(chosen), t.ndim)))
+    unknowns = t.shape[right.ndim :]
+    if t.shape[: right.ndim] != right.shape or math.prod(unknowns) != math.prod(right.shape):
+        raise located(ShapeError(f"tensorsolve: equations of shape {list(t.shape)} with right sides of shape {list(right.shape)}"))
+    size = math.prod(right.shape)
+    return solve(t.reshape(size, size), right.reshape(size)).reshape(unknowns)

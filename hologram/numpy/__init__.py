@@ -19,6 +19,7 @@ from hologram.numpy import (
     composed,
     creation,
     elementwise,
+    files,
     floats,
     grids,
     integers,
@@ -42,7 +43,8 @@ from hologram.trace.tensor import Tensor
 
 _MODULES = (
     *(types, elementwise, composed, complexes, creation, shapes, joining, manipulation, padding, assembly, read, updates, dynamic, index_arrays),
-    *(reductions, linear, sorting, statistics, calculus, inspection, application, floats, grids, integers, polynomials, questions, segments, windows),
+    *(reductions, linear, sorting, statistics, calculus, inspection, application, files, floats, grids, integers, polynomials, questions, segments),
+    windows,
 )
 _NAMES = elementwise.FUNCTIONS | {name: getattr(module, name) for module in _MODULES for name in module.__all__}
 # these would hide, inside their own modules, what the modules need themselves

@@ -19,6 +19,7 @@ from hologram.numpy.elementwise import FUNCTIONS
 from hologram.numpy.elementwise import where as chosen
 from hologram.numpy.indexing.read import take, take_along_axis
 from hologram.numpy.joining import concat, stack
+from hologram.numpy.ordering import complex_order, unique_of_size
 from hologram.numpy.reductions import cumsum, max, min
 from hologram.primitives import sorting as rows
 from hologram.support.user_lines import located
@@ -41,13 +42,18 @@ def _sorted(op: Op, x: Any, axis: int | None, descending: bool, stable: bool) ->
     node = array(x, op.name)
     if axis is None:
         node, axis = reshaped(node, (prod(node.shape),)), 0
-    return wrap(record(op, (node,), (axis_of(axis, len(node.shape), op.name), bool(descending))))
+    axis = axis_of(axis, len(node.shape), op.name)
+    if node.dtype.is_complex:
+        order = complex_order(wrap(node), axis, bool(descending))
+        return take_along_axis(wrap(node), order, axis) if op is rows.sort else order
+    return wrap(record(op, (node,), (axis, bool(descending))))
 
 
 def sort(x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """Sorts along ``axis``; ``x`` flattened for None. The result is new.
 
-    Shape and type are those of ``x``. NaNs come last, or first if ``descending``, which NumPy does not have. Always stable.
+    Shape and type are those of ``x``. NaNs come last, or first if ``descending``, which NumPy does not have. Always stable. Complex numbers are
+    sorted by their real parts, among equals by their imaginary parts.
 
     >>> hnp.sort([3, 1, 2])
     Tensor([1, 2, 3], dtype=int64)
@@ -310,7 +316,7 @@ def unique(
 
     A tuple with what else is asked for: where each is first, which one each element of ``x`` is, how often each is there. With ``equal_nan``
     all NaNs are one. Raises TracedValueError while tracing, unless ``size`` says how many there are: what is beyond it is left out, and missing
-    elements are ``fill_value``, by default the least (their indices are those of the least, their counts 0). A ``size`` is for ``axis`` None only.
+    elements are ``fill_value``, by default the least (their indices are those of the least, their counts 0). Slices with NaNs are all different.
 
     >>> hnp.unique([3, 1, 3], size=3)
     Tensor([1, 3, 1], dtype=int64)
@@ -321,38 +327,14 @@ def unique(
     """
     wanted: Any = {"return_index": return_index, "return_inverse": return_inverse, "return_counts": return_counts}
     if size is not None:
-        if axis is not None:
-            raise located(ArgumentError("unique: a size is for axis=None only"))
-        return _unique_of_size(wrap(array(x, "unique")), size, fill_value, tuple(wanted.values()), equal_nan)
+        t = wrap(array(x, "unique"))
+        along = None if axis is None else axis_of(axis, t.ndim, "unique")
+        return unique_of_size(t, along, size, fill_value, tuple(wanted.values()), equal_nan and axis is None)
     values = _values(x, "unique")
     if axis is not None:
         axis = axis_of(axis, values.ndim, "unique")
     found: Any = np.unique(values, axis=axis, equal_nan=equal_nan, **wanted)
     return tuple(tensor(a) for a in found) if isinstance(found, tuple) else tensor(found)
-
-
-def _unique_of_size(x: Tensor, size: int, fill: Any, wanted: tuple[bool, ...], equal_nan: bool) -> Any:
-    """A sorted element is another one than that before it, unless both are NaN; so many are before it as there are such places."""
-    flat, count = x.reshape(-1), integer(size, "unique", "a size")
-    if count < 0 or (flat.shape[0] == 0 and count and fill is None):
-        raise located(ArgumentError(f"unique: a size of {count} of {flat.shape[0]} elements, without a fill_value"))
-    order = argsort(flat)
-    line = take(flat, order)
-    same = line[1:] == line[:-1]
-    if equal_nan and line._aval()[1].kind in "fc":
-        same = same | (FUNCTIONS["isnan"](line[1:]) & FUNCTIONS["isnan"](line[:-1]))
-    rank = cumsum(concat([zeros(flat[:1].shape, dtype=dtypes.int64), FUNCTIONS["bitwise_not"](same).astype(dtypes.int64)]))
-    filling = line[0] if fill is None else tensor(fill).astype(line.dtype)
-    repeated = chosen(zeros((count,), dtype=dtypes.bool_), filling, filling).astype(line.dtype)
-    found: list[Any] = [repeated.at[rank].set(line, mode="drop")]
-    if wanted[0]:  # the first of equal elements, which is the least index, since the sort is stable
-        beyond = full((count,), flat.shape[0], dtype=dtypes.int64).at[rank].min(order, mode="drop")
-        found.append(chosen(beyond == flat.shape[0], order[0] if flat.shape[0] else 0, beyond))
-    if wanted[1]:
-        found.append(zeros(flat.shape, dtype=dtypes.int64).at[order].set(rank).reshape(x.shape))
-    if wanted[2]:
-        found.append(zeros((count,), dtype=dtypes.int64).at[rank].add(1, mode="drop"))
-    return tuple(found) if len(found) > 1 else found[0]
 
 
 def unique_all(x: Any, /) -> UniqueAll:

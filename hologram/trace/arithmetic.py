@@ -36,6 +36,8 @@ _PRODUCTS = 16  # static exponents up to this size are products; beyond, the err
 def power(x: Any, y: Any) -> Any:
     """``x ** y``. A static whole exponent becomes products; integers to a negative static power are refused, as NumPy does."""
     x, y = with_tensors((x, y), "pow")
+    if isinstance(y, (np.integer, np.ndarray)):
+        _refuse_negative(x, y)
     exponent = _whole(y)
     if exponent is not None:
         base = operand(x, "pow")
@@ -47,12 +49,22 @@ def power(x: Any, y: Any) -> Any:
             if exponent == 1:
                 return wrap(node, weak)
             if dtype.is_integer and exponent < 0:
-                raise located(DTypeError(f"pow: integers to the negative power {exponent} are not integers: cast the base to a float type"))
+                raise _no_integer(exponent)
             return wrap(record(composite.integer_pow, (node,), (exponent,)), weak)
     _, dtype, _ = promoted("pow", (x, y))
     if dtype.kind == "b":
         raise located(DTypeError("pow does not take bool"))
     return elementwise(composite.ipow if dtype.is_integer else TABLE["pow"], x, y)
+
+
+def _refuse_negative(x: Any, y: np.integer[Any] | np.ndarray) -> None:
+    """Raises DTypeError for integers to a negative power that is known: a NumPy scalar, or an array of no axes."""
+    if y.ndim == 0 and y.dtype.kind == "i" and int(y) < 0 and common_type([operand(x, "pow"), operand(y, "pow")])[0].is_integer:
+        raise _no_integer(int(y))
+
+
+def _no_integer(exponent: int) -> Exception:
+    return located(DTypeError(f"pow: integers to the negative power {exponent} are not integers: cast the base to a float type"))
 
 
 _lean_power = binary_operator(TABLE["pow"], general=power)
@@ -63,6 +75,8 @@ def raised(x: Any, y: Any) -> Any:
     kind = type(y)
     if (kind is int or kind is float) and -_PRODUCTS <= y <= _PRODUCTS:
         return power(x, y)
+    if isinstance(y, (np.integer, np.ndarray)):
+        _refuse_negative(x, y)
     return _lean_power(x, y)
 
 

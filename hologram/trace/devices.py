@@ -13,6 +13,7 @@ from hologram.trace import hooks, lazy, tree
 from hologram.trace.call import jit
 from hologram.trace.checks import integer
 from hologram.trace.convert import asarray, device_name, put
+from hologram.trace.tensor import Tensor
 
 forgetting: list[Callable[[], None]] = []  # of other packages: what forgets the programs that they keep
 
@@ -50,6 +51,44 @@ def device_put(value: Any, device: Any = None) -> Any:
         return hooks.device_put_sharded(value, device)
     name = device_name(device)
     return tree.map(lambda x: put(asarray(x), name), value)
+
+
+def device_get(value: Any) -> Any:
+    """The leaves of a pytree as NumPy arrays, read-only; numbers and what is no array stay as they are.
+
+    Computes what is pending. Raises TracedValueError for a traced value.
+
+    >>> hg.device_get({"w": hnp.ones(2)})
+    {'w': array([1., 1.], dtype=float32)}
+    """
+    return tree.map(lambda x: x.numpy() if isinstance(x, Tensor) else x, value)
+
+
+def local_devices(process_index: int | None = None, backend: str | None = None, host_id: int | None = None) -> list[str]:
+    """The names of the devices of this process; of those that run ``backend`` (``cpu``, ``cuda``, …) alone, if it is given.
+
+    >>> hg.local_devices(backend="cpu")
+    ['cpu']
+    """
+    return [name for name in every_device() if backend is None or name.split(":")[0] == backend]
+
+
+def device_count(backend: str | None = None) -> int:
+    """How many :func:`devices` this process has, or has of a ``backend``.
+
+    >>> hg.device_count("cpu")
+    1
+    """
+    return len(local_devices(backend=backend))
+
+
+def default_backend() -> str:
+    """The backend of :func:`default_device`.
+
+    >>> hg.default_backend()
+    'cpu'
+    """
+    return default_device().split(":")[0]
 
 
 def set_num_threads(n: int) -> None:

@@ -342,6 +342,7 @@ class _VjpRule(ReverseRule):
         super().__init__()
         self.function, self.plain, self.structure, self.out, self.axes = function, plain, structure, out, mesh_axes()
         self.saved: Treedef | None = None  # the structure of the residuals
+        self.saved_weak: list[bool] = []  # which of them are weakly typed
 
     def forward(self, arguments: Sequence[Node]) -> tuple[list[Node], list[Node]]:
         assert self.function.fwd is not None
@@ -353,12 +354,14 @@ class _VjpRule(ReverseRule):
         results, found = result_nodes(made[0], "custom_vjp")
         if found != self.out:
             raise located(ArgumentError(f"custom_vjp: fwd returned a result of structure {found}, not {self.out}"))
-        return results, [array_node(x, "custom_vjp")[0] for x in leaves]
+        kept = [array_node(x, "custom_vjp") for x in leaves]
+        self.saved_weak = [weak for _, weak in kept]
+        return results, [node for node, _ in kept]
 
     def backward(self, arguments: Sequence[Node], residuals: Sequence[Node], cotangents: Sequence[Node]) -> list[Node | None]:
         assert self.function.bwd is not None and self.saved is not None
         with rebound(self.axes):
-            made = self.function.bwd(*self.plain, tensors(self.saved, residuals), tensors(self.out, cotangents))
+            made = self.function.bwd(*self.plain, tensors(self.saved, residuals, self.saved_weak), tensors(self.out, cotangents))
         children = self.structure.children
         if not isinstance(made, (tuple, list)) or len(made) != len(children):
             raise located(ArgumentError(f"custom_vjp: bwd returns a tuple of {len(children)} cotangents"))

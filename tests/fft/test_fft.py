@@ -205,3 +205,19 @@ def test_error(act: Callable[[], Any], kind: type[Exception], message: str) -> N
     with pytest.raises(kind, match=message) as caught:
         act()
     assert "test_fft.py" in str(caught.value)
+
+
+def test_no_axes_are_no_transform() -> None:
+    x = np.arange(4.0).reshape(2, 2)
+    for name in ("fftn", "ifftn", "fft2", "ifft2"):
+        found = getattr(fft, name)(x, axes=())
+        np.testing.assert_array_equal(found, x.astype(complex), strict=True)
+    with pytest.raises(ArgumentError):
+        fft.fftn(x, axes=(), norm="half")
+
+
+@pytest.mark.parametrize("narrow", ["float16", "bfloat16"])
+def test_integers_are_transformed_in_float32_where_floats_are_narrow(narrow: str) -> None:
+    with hg.settings.override(default_float=narrow):
+        np.testing.assert_allclose(fft.fft(np.arange(4)), np.fft.fft(np.arange(4)))
+        assert fft.irfft(np.arange(4)).dtype == np.float32

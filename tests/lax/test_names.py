@@ -45,6 +45,10 @@ SMOOTH: dict[str, Case] = {
         (IMAGES, floats(3, 2, 4, 6)),
     ),
     "patches": (lambda m, n, x: m.lax.conv_general_dilated_patches(x, (2, 3), (1, 2), "SAME", dimension_numbers=LAST), (IMAGES,)),
+    "local": (
+        lambda m, n, x, w: m.lax.conv_general_dilated_local(x, w, (2, 3), "SAME", (1, 2), dimension_numbers=("NHWC", "HWIO", "NCHW")),
+        (IMAGES, floats(5, 3, 12, 4)),
+    ),
     "reduce_window max": (lambda m, n, x: m.lax.reduce_window(x, -np.inf, m.lax.max, (2, 3), (1, 2), "SAME"), (X,)),
     "reduce_window min": (lambda m, n, x: m.lax.reduce_window(x, np.inf, n.minimum, (2, 2), (2, 2), "VALID"), (X,)),
     "reduce_window add": (
@@ -213,10 +217,10 @@ def test_against_jax(name: str, jax: Any) -> None:
 # what JAX's list has and this one lacks: primitives and their kin, several processes, tokens, and what is still to come
 ABSENT = set(
     "ConvGeneralDilatedDimensionNumbers DotAlgorithm DotAlgorithmPreset DotDimensionNumbers PrecisionLike RaggedDotDimensionNumbers "
-    "RandomAlgorithm Tolerance after_all all_gather all_to_all axis_index axis_size betainc conv_general_dilated_local "
+    "RandomAlgorithm Tolerance after_all all_gather all_to_all axis_index axis_size betainc "
     "conv_general_permutations conv_general_shape_tuple conv_shape_tuple conv_transpose_shape_tuple create_token dce_sink dtype eq_to_p igamma "
     "igamma_grad_a igammac pbroadcast pcast pmax pmean pmin ppermute precv psend pshuffle psum psum_scatter pswapaxes ragged_all_to_all "
-    "ragged_dot_general random_gamma_grad reduce_window_shape_tuple rng_bit_generator rng_uniform scaled_dot shape_as_value stage "
+    "ragged_dot_general random_gamma_grad reduce_window_shape_tuple rng_bit_generator rng_uniform scaled_dot stage "
     "with_sharding_constraint zeta".split()
 )
 

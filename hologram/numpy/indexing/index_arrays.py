@@ -159,10 +159,12 @@ def unravel_index(places: Any, shape: Any, order: str = "C") -> tuple[Tensor, ..
     return tuple(out if fortran else out[::-1])
 
 
-def ravel_multi_index(multi_index: Sequence[Any], dims: Any, order: str = "C") -> Tensor:
+def ravel_multi_index(multi_index: Sequence[Any], dims: Any, mode: str = "raise", order: str = "C") -> Tensor:
     """Positions in an array of shape ``dims`` flattened, of indices along each axis; the inverse of :func:`unravel_index`.
 
-    Indices are not checked. Raises ShapeError where their number is not that of the axes, ArgumentError for another order than ``C`` and ``F``.
+    Indices out of range are taken modulo the extents with ``mode="wrap"``, and are the nearest ones in range with ``"clip"``; with ``"raise"`` they
+    are not looked at. Raises ShapeError where their number is not that of the axes, ArgumentError for another mode, and for another order than ``C``
+    and ``F``.
 
     >>> hnp.ravel_multi_index(([1, 1], [0, 2]), (2, 3))
     Tensor([3, 5], dtype=int64)
@@ -170,8 +172,10 @@ def ravel_multi_index(multi_index: Sequence[Any], dims: Any, order: str = "C") -
     parts, shape = items(multi_index, "ravel_multi_index", "indices"), shape_of(dims, "ravel_multi_index")
     if len(parts) != len(shape):
         raise located(ShapeError(f"ravel_multi_index: {len(parts)} indices for the shape {list(shape)}"))
+    choice(mode, "ravel_multi_index", "mode", ("raise", "wrap", "clip"))
     steps = list(zip(parts, shape, strict=True))
     at: Any = 0
     for i, n in steps[::-1] if choice(order, "ravel_multi_index", "order", ("C", "F")) == "F" else steps:
-        at = at * n + as_tensor(i, "ravel_multi_index")
+        index = as_tensor(i, "ravel_multi_index")
+        at = at * n + (index % n if mode == "wrap" else index.clip(0, n - 1) if mode == "clip" else index)
     return at

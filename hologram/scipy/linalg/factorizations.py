@@ -9,15 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 import hologram.numpy as hnp
-from hologram.control.loops import fori_loop
 from hologram.errors import ArgumentError, ShapeError, UnsupportedError
-from hologram.linalg import decompositions, factors, systems
+from hologram.linalg import decompositions, systems
 from hologram.linalg.factors import adjoint, alike, conj, matrices, square
-from hologram.scipy.linalg.arguments import identity_like, inexact, vector
+from hologram.linalg.pivots import factored, order_of, packed_factors, rows_in_order
+from hologram.scipy.linalg.arguments import inexact, vector
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice, items
 from hologram.trace.tensor import Tensor
-from hologram.transform.api import stop_gradient
 
 __all__ = [
     "cho_factor", "cho_solve", "cholesky", "det", "eigh", "eigh_tridiagonal", "inv", "lu", "lu_factor", "lu_solve", "polar", "qr", "qr_multiply",
@@ -80,39 +79,6 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, 
 # --- LU --------------------------------------------------------------------------------------------------------------
 
 
-def _packed(a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """l and u in one square matrix, the pivots, and the order of the rows."""
-    f, pivots, order = factors.run(factors.rows.lu, [factors.node_of(hnp.matrix_transpose(a))])
-    return hnp.matrix_transpose(f), pivots, order
-
-
-def _rows(a: Tensor, order: Tensor) -> Tensor:
-    """The rows of matrices in an order."""
-    return hnp.take_along_axis(a, hnp.expand_dims(order, -1), axis=-2)
-
-
-def _lower(packed: Tensor) -> Tensor:
-    return hnp.tril(packed, k=-1) + identity_like(packed)
-
-
-def _factored(a: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """``(order, l, u)`` with ``a[order] = l u``, of matrices of any shape."""
-    m, n = a.shape[-2:]
-    if m <= n:
-        packed, _, order = _packed(a[..., :m])
-        low = _lower(packed)
-        rest = solve_triangular(low, _rows(a[..., m:], order), lower=True, unit_diagonal=True) if m < n else a[..., m:]
-        return order, low, hnp.concat([hnp.triu(packed), rest], axis=-1)
-    wide = hnp.concat([stop_gradient(a), hnp.zeros((*a.shape[:-1], m - n), dtype=a.dtype)], axis=-1)
-    order = _packed(wide)[2]  # of all rows; the first n of them in that order need no exchanges, but for roundings
-    sorted_rows = _rows(a, order)
-    packed, _, top = _packed(sorted_rows[..., :n, :])
-    up = hnp.triu(packed)
-    below = systems.triangular_solve(up, sorted_rows[..., n:, :], left_side=False)
-    whole = hnp.concat([_rows(order[..., :n, None], top)[..., 0], order[..., n:]], axis=-1)
-    return whole, hnp.concat([_lower(packed), below], axis=-2), up
-
-
 def lu(
     a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True, p_indices: bool = False
 ) -> tuple[Tensor, Tensor, Tensor] | tuple[Tensor, Tensor]:
@@ -128,10 +94,10 @@ def lu(
             [0., 1.]], dtype=float32))
     """
     matrix = matrices(a, "lu")
-    order, low, up = _factored(matrix)
+    order, low, up = factored(matrix)
     inverse = hnp.argsort(order, axis=-1)
     if permute_l:
-        return _rows(low, inverse), up
+        return rows_in_order(low, inverse), up
     if p_indices:
         return inverse, low, up
     columns = hnp.arange(matrix.shape[-2])
@@ -147,21 +113,8 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
     (Tensor([[4.  , 4.  ],
             [0.25, 1.  ]], dtype=float32), Tensor([1, 1], dtype=int32))
     """
-    packed, pivots, _ = _packed(square(a, "lu_factor"))
+    packed, pivots, _ = packed_factors(square(a, "lu_factor"))
     return packed, pivots
-
-
-def _order_of(pivots: Tensor) -> Tensor:
-    """The order of rows that exchanges lead to."""
-    start = hnp.broadcast_to(hnp.arange(pivots.shape[-1]), pivots.shape)
-
-    def exchange(k: Any, order: Tensor) -> Tensor:
-        other = hnp.expand_dims(hnp.take(pivots, k, axis=-1), -1)
-        first, second = hnp.expand_dims(hnp.take(order, k, axis=-1), -1), hnp.take_along_axis(order, other, axis=-1)
-        columns = hnp.arange(order.shape[-1])
-        return hnp.where(columns == k, second, hnp.where(columns == other, first, order))
-
-    return fori_loop(0, pivots.shape[-1], exchange, start)
 
 
 def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: int | str = 0, overwrite_b: bool = False, check_finite: bool = True) -> Tensor:
@@ -178,17 +131,17 @@ def lu_solve(lu_and_piv: tuple[Any, Any], b: Any, trans: int | str = 0, overwrit
     way = _transposition(trans, "lu_solve")
     column = right.ndim == 1
     right = right[:, None] if column else right
-    order = _order_of(hnp.asarray(pivots))
+    order = order_of(hnp.asarray(pivots))
     if right.ndim < 2 or right.shape[-2] != packed.shape[-1] or order.shape != packed.shape[:-1]:
         shapes = f"{list(right.shape)} for factors of shape {list(packed.shape)} with pivots of shape {list(order.shape)}"
         raise located(ShapeError(f"lu_solve: right sides of shape {shapes}"))
     if way == 0:
-        found = solve_triangular(packed, _rows(right, order), lower=True, unit_diagonal=True)
+        found = solve_triangular(packed, rows_in_order(right, order), lower=True, unit_diagonal=True)
         out = solve_triangular(packed, found)
     else:
         found = solve_triangular(packed, right, way)
         out = solve_triangular(packed, found, way, lower=True, unit_diagonal=True)
-        out = _rows(out, hnp.argsort(order, axis=-1))
+        out = rows_in_order(out, hnp.argsort(order, axis=-1))
     return out[..., 0] if column else out
 
 

@@ -16,7 +16,8 @@ from hologram.control.loops import fori_loop, scan
 from hologram.errors import ShapeError, UnsupportedError
 from hologram.linalg import systems
 from hologram.linalg.factors import adjoint, alike, is_complex, square
-from hologram.scipy.linalg.arguments import as_complex, identity_like, in_scipy
+from hologram.linalg.host import as_complex, in_scipy
+from hologram.scipy.linalg.arguments import identity_like
 from hologram.scipy.linalg.factorizations import solve_triangular
 from hologram.support.user_lines import located
 from hologram.trace.checks import as_function, choice, integer

@@ -63,7 +63,8 @@ class _HalfNorm(Continuous):
         return ndtr(-z) * 2
 
     def _logsf(self, z: Tensor) -> Tensor:
-        return log_ndtr(-z) + math.log(2)
+        near = z < 0.5  # where the logarithm is near 0
+        return hnp.where(near, hnp.log1p(-hnp.erf(hnp.where(near, z, 0.0) * math.sqrt(0.5))), log_ndtr(-z) + math.log(2))
 
     def _ppf(self, q: Tensor) -> Tensor:
         return erfinv(q) * math.sqrt(2)
@@ -244,6 +245,15 @@ def _log1mexp(x: Tensor) -> Tensor:
     return hnp.where(small, near, hnp.log1p(-hnp.exp(-hnp.where(small, 1.0, x))))
 
 
+def _log_of_gumbel(z: Tensor) -> Tensor:
+    """``log(1 - exp(-exp(z)))``: far below, where ``exp(z)`` has no digits left, it is ``z``."""
+    low = z < 0
+    u = hnp.exp(hnp.where(low, z, 0.0))
+    some = u > 1e-30
+    ratio = hnp.where(some, -hnp.expm1(-u) / hnp.where(some, u, 1.0), 1.0)
+    return hnp.where(low, z + hnp.log(ratio), _log1mexp(hnp.exp(hnp.where(low, 0.0, z))))
+
+
 class _GumbelR(Continuous):
     """Right-skewed Gumbel distribution, of maxima: ``gumbel_r.logpdf(x, loc=0, scale=1)``."""
 
@@ -260,7 +270,7 @@ class _GumbelR(Continuous):
         return -hnp.expm1(-hnp.exp(-z))
 
     def _logsf(self, z: Tensor) -> Tensor:
-        return _log1mexp(hnp.exp(-z))
+        return _log_of_gumbel(-z)
 
     def _ppf(self, q: Tensor) -> Tensor:
         return -hnp.log(-hnp.log(q))
@@ -282,7 +292,7 @@ class _GumbelL(Continuous):
         return -hnp.expm1(-hnp.exp(z))
 
     def _logcdf(self, z: Tensor) -> Tensor:
-        return _log1mexp(hnp.exp(z))
+        return _log_of_gumbel(z)
 
     def _sf(self, z: Tensor) -> Tensor:
         return hnp.exp(-hnp.exp(z))

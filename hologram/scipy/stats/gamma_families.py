@@ -7,11 +7,32 @@ from typing import Any
 
 import hologram.numpy as hnp
 from hologram import random
+from hologram.control.loops import fori_loop
 from hologram.scipy.stats.family import INF, Continuous, special_function
 from hologram.special import betaln, gammaln, xlog1py, xlogy
 from hologram.trace.tensor import Tensor
 
 __all__ = ["beta", "chi2", "f", "gamma", "gennorm", "invgamma", "t"]
+
+
+FRACTIONS = 40  # of the continued fraction of the upper tail, which begins where the first 30 digits are zeros
+
+
+def _log_upper(what: str, a: Tensor, x: Tensor) -> Tensor:
+    """Logarithm of the upper incomplete gamma function, regularized, beyond where that underflows too: there by Legendre's continued fraction."""
+    tail = special_function("gammaincc", what)(a, x)
+    far = (tail < (1e-290 if tail.dtype == "float64" else 1e-30)) & (x > a) & (x < INF)
+    p, y = hnp.where(far, a, 1.0), hnp.where(far, x, 100.0)
+
+    def nested(i: Any, t: Tensor) -> Tensor:
+        n = (FRACTIONS - i).astype(t.dtype)
+        return y - p + (2 * n - 1) - n * (n - p) / t
+
+    t = fori_loop(0, FRACTIONS, nested, y - p + (2 * FRACTIONS + 1))
+    beyond = p * hnp.log(y) - y - gammaln(p) - hnp.log(t)
+    near = tail > 0.5  # where the logarithm is near 0
+    rest = hnp.where(near, special_function("gammainc", what)(a, x), 0.5)
+    return hnp.where(far, beyond, hnp.where(near, hnp.log1p(-rest), hnp.log(hnp.where(far | near, 1.0, tail))))
 
 
 class _Gamma(Continuous):
@@ -28,6 +49,9 @@ class _Gamma(Continuous):
     def _sf(self, z: Tensor, a: Tensor) -> Tensor:
         return special_function("gammaincc", "stats.gamma.sf")(a, z)
 
+    def _logsf(self, z: Tensor, a: Tensor) -> Tensor:
+        return _log_upper("stats.gamma.logsf", a, z)
+
     def _rvs(self, key: Any, shape: Any, dtype: Any, a: Tensor) -> Tensor:
         return random.gamma(key, a, shape, dtype)
 
@@ -43,6 +67,9 @@ class _InvGamma(Continuous):
 
     def _cdf(self, z: Tensor, a: Tensor) -> Tensor:
         return special_function("gammaincc", "stats.invgamma.cdf")(a, 1 / hnp.abs(z))
+
+    def _logcdf(self, z: Tensor, a: Tensor) -> Tensor:
+        return _log_upper("stats.invgamma.logcdf", a, 1 / hnp.abs(z))
 
     def _sf(self, z: Tensor, a: Tensor) -> Tensor:
         return special_function("gammainc", "stats.invgamma.sf")(a, 1 / hnp.abs(z))
@@ -64,6 +91,9 @@ class _Chi2(Continuous):
 
     def _sf(self, z: Tensor, df: Tensor) -> Tensor:
         return special_function("gammaincc", "stats.chi2.sf")(df * 0.5, z * 0.5)
+
+    def _logsf(self, z: Tensor, df: Tensor) -> Tensor:
+        return _log_upper("stats.chi2.logsf", df * 0.5, z * 0.5)
 
     def _rvs(self, key: Any, shape: Any, dtype: Any, df: Tensor) -> Tensor:
         return random.chisquare(key, df, shape, dtype)
@@ -140,6 +170,13 @@ class _GenNorm(Continuous):
 
     def _sf(self, z: Tensor, beta: Tensor) -> Tensor:
         return self._cdf(-z, beta)
+
+    def _logcdf(self, z: Tensor, beta: Tensor) -> Tensor:
+        tail = _log_upper("stats.gennorm.logcdf", 1 / beta, hnp.abs(z) ** beta) - math.log(2)
+        return hnp.where(z < 0, tail, hnp.log1p(-hnp.exp(tail)))
+
+    def _logsf(self, z: Tensor, beta: Tensor) -> Tensor:
+        return self._logcdf(-z, beta)
 
     def _rvs(self, key: Any, shape: Any, dtype: Any, beta: Tensor) -> Tensor:
         first, second = random.split(key)

@@ -1,0 +1,6 @@
+"""``import hologram.backend``: the module :mod:`hologram.sdk.backend` under its public name."""
+
+import sys
+from importlib import import_module
+
+sys.modules[__name__] = import_module("hologram.sdk.backend")
