@@ -36,7 +36,10 @@ PAGES = [
     "with_scipy.md",
 ]
 PAGES += [f"how_to/{p.name}" for p in sorted((DOCS / "how_to").glob("*.md"))]
-LIBRARIES = {"dask_and_xarray.md": ["dask.array", "distributed", "xarray", "einops"]}  # pages whose code needs what may not be installed
+LIBRARIES = {
+    "dask_and_xarray.md": ["dask.array", "distributed", "xarray", "einops"],
+    "sharded_training.md": ["safetensors"],
+}  # pages whose code needs what may not be installed
 
 
 def run(path: Path, compares: bool = True) -> dict[str, Any]:

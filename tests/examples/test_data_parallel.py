@@ -34,3 +34,21 @@ def test_a_rank_has_its_share_of_the_optimisers_state(monkeypatch: pytest.Monkey
     total, sharded = sizes()
     for ranks in (2, 4):
         assert simulate(ranks).run(sizes)[0][0] <= 1.05 * (total - sharded + sharded / ranks)
+
+
+def test_gradients_have_the_bits_of_one_process_that_adds_in_the_order_of_ranks() -> None:
+    weights, rng = data_parallel.start(np.random.default_rng(0)), np.random.default_rng(1)
+    x, y = (rng.normal(size=(32, n)).astype(np.float32) for n in (data_parallel.SIZES[0], data_parallel.SIZES[-1]))
+    gradient = hg.grad(data_parallel.loss)
+
+    def main() -> list[np.ndarray]:
+        mesh, by_rank = hg.make_mesh((4,), "data"), PartitionSpec("data")
+        averaged = hg.shard_map(
+            lambda w, x, y: hg.lax.pmean(gradient(w, x, y), "data"), mesh, (PartitionSpec(), by_rank, by_rank), PartitionSpec()
+        )  # fmt: skip
+        return [np.asarray(g) for g in averaged(weights, x, y)]
+
+    parts = [[np.asarray(g) for g in hg.jit(gradient)(weights, x[i : i + 8], y[i : i + 8])] for i in (0, 8, 16, 24)]
+    for found in simulate(4).run(main):
+        for g, a, b, c, d in zip(found, *parts, strict=True):
+            np.testing.assert_array_equal(g, (a + b + c + d) / np.float32(4))
