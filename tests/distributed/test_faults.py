@@ -70,13 +70,14 @@ def kill_one(folder: Path, parent: int, rng: random.Random) -> int:
 def test_killed_trainings_go_on_from_the_last_checkpoint(tmp_path: Path, everything: bool) -> None:
     kills, rng = 100 if everything else 2, random.Random(3)
     steps = (kills * (CHECKPOINTS + 1) + 2) * EVERY  # more than are made in so many lives
-    running, lasts = torchrun(RANKS, "tests.support.distributed.training", tmp_path, steps, restarts=kills), []
+    running, lasts = torchrun(RANKS, "tests.support.distributed.training", tmp_path, steps, 30, restarts=kills), []
     try:
         for _ in range(kills):
             lasts.append(kill_one(tmp_path, running.pid, rng))
     finally:
         said = end(running, PATIENCE + steps / 10 if len(lasts) == kills else 1)
     assert running.returncode == 0, said
+    assert len(os.listdir(tmp_path / "checkpoints")) == 2, "what was interrupted is left"
     firsts = [step for _, _, step in starts(tmp_path)]
     assert firsts == sorted(firsts) and all(step % EVERY == 0 for step in firsts)
     assert lasts == sorted(lasts) and max(firsts) >= lasts[-1], "what was there before the last kill is gone on from"
@@ -87,8 +88,18 @@ def test_killed_trainings_go_on_from_the_last_checkpoint(tmp_path: Path, everyth
 
 
 @needs_torch
+def test_a_rank_that_hangs_is_started_anew(tmp_path: Path) -> None:
+    (tmp_path / "hang").touch()
+    running = torchrun(RANKS, "tests.support.distributed.training", tmp_path, 4 * EVERY, 5, restarts=1)
+    said = end(running, PATIENCE)
+    assert running.returncode == 0, said
+    assert "DistributedTimeoutError" in said and "did not come to it within 5 s" in said and "data_parallel.py" in said
+    assert sorted({step for _, _, step in starts(tmp_path)}) == [0, EVERY] and checkpoint.latest(tmp_path / "checkpoints") == 4 * EVERY
+
+
+@needs_torch
 def test_ctrl_c_ends_all_ranks(tmp_path: Path) -> None:
-    running = torchrun(RANKS, "tests.support.distributed.training", tmp_path, 100_000)
+    running = torchrun(RANKS, "tests.support.distributed.training", tmp_path, 100_000, 30)
     wait_until(lambda: len(starts(tmp_path)) == RANKS, "no ranks start")
     ranks = children(running.pid)
     assert len(ranks) == RANKS

@@ -61,10 +61,10 @@ def save(directory: str | os.PathLike[str], state: Any, step: int, *, keep: int 
 
 
 def _begin(done: Path, work: Path) -> None:
-    """An empty folder to write into."""
+    """An empty folder to write into. What was interrupted, while it was written or deleted, goes."""
     if is_complete(done):
         raise located(ArgumentError(f"checkpoint.save: {done} is there already"))
-    for remains in (done, work):
+    for remains in [done, *done.parent.glob(".step_*")]:
         if remains.exists():
             shutil.rmtree(remains)
     work.mkdir(parents=True)
