@@ -77,13 +77,10 @@ def hologram_step(rank: int, ranks: int) -> Step:
     return run
 
 
-def torch_step(rank: int, ranks: int) -> Step:
+def torch_network() -> Any:
+    """The loss of the model as a module of PyTorch."""
     import torch
     from torch import nn
-
-    torch.set_num_threads(1)
-    torch.distributed.init_process_group("gloo")
-    torch.manual_seed(0)
 
     class Layer(nn.Module):
         def __init__(self, w: int) -> None:
@@ -113,7 +110,16 @@ def torch_step(rank: int, ranks: int) -> Step:
             logits = self.norm(x) @ self.symbols.weight.T
             return nn.functional.cross_entropy(logits.reshape(-1, MODEL.symbols), wanted.reshape(-1))
 
-    network = nn.parallel.DistributedDataParallel(Network(), gradient_as_bucket_view=True)
+    return Network()
+
+
+def torch_step(rank: int, ranks: int) -> Step:
+    import torch
+
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group("gloo")
+    torch.manual_seed(0)
+    network = torch.nn.parallel.DistributedDataParallel(torch_network(), gradient_as_bucket_view=True)
     compiled, optimiser = torch.compile(network), torch.optim.Adam(network.parameters(), 2e-3, betas=(0.9, 0.99), fused=True)
 
     def run(tokens: np.ndarray) -> float:

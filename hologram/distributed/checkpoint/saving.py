@@ -38,36 +38,45 @@ def save(directory: str | os.PathLike[str], state: Any, step: int, *, keep: int 
     root, number = root_of(directory, what), integer(step, what, "a step")
     if number < 0 or (keep is not None and integer(keep, what, "keep") < 1):
         raise located(ArgumentError(f"{what}: a step is not negative, and at least one checkpoint is kept: step={step}, keep={keep}"))
-    world = current_world()
-    leaves, done = leaves_of(state, what), folder_of(root, number)
-    work = done.with_name(f".{done.name}.incomplete")
+    leaves = leaves_of(state, what)
     with together(what) as prints:
         engine(what)
         prints.append(fingerprint(leaves))
-        if world.rank == 0:
-            _begin(done, work)
+        if current_world().rank == 0:
+            _begin(folder_of(root, number))
     if len(set(prints)) > 1:
         other = next(rank for rank, found in enumerate(prints) if found != prints[0])
         raise located(DistributedError(f"{what}: ranks 0 and {other} save states of different names, types or numbers"))
-    parts = parts_of(leaves, world.size)
-    with together(what) as sizes:
+    _write(root, number, leaves, keep)
+
+
+def _write(root: Path, step: int, leaves: list[Leaf], keep: int | None) -> None:
+    """The files, then the index, then the folder's name."""
+    world, done = current_world(), folder_of(root, step)
+    parts, work = parts_of(leaves, world.size), _unfinished(done)
+    with together("checkpoint.save") as sizes:
         sizes.append(write_parts(work / file_name(world.rank, world.size), _own(leaves, parts)))
-    with together(what):
+    with together("checkpoint.save"):
         if world.rank == 0:
-            write_index(work, _index(leaves, parts, number, sizes))
+            write_index(work, _index(leaves, parts, step, sizes))
             os.rename(work, done)
             synchronise(root)
             _delete(root, steps(root)[:-keep] if keep else [])
 
 
-def _begin(done: Path, work: Path) -> None:
+def _unfinished(done: Path) -> Path:
+    """The folder of a checkpoint while it is written."""
+    return done.with_name(f".{done.name}.incomplete")
+
+
+def _begin(done: Path) -> None:
     """An empty folder to write into. What was interrupted, while it was written or deleted, goes."""
     if is_complete(done):
         raise located(ArgumentError(f"checkpoint.save: {done} is there already"))
     for remains in [done, *done.parent.glob(".step_*")]:
         if remains.exists():
             shutil.rmtree(remains)
-    work.mkdir(parents=True)
+    _unfinished(done).mkdir(parents=True)
 
 
 def _own(leaves: list[Leaf], parts: dict[str, list[Part]]) -> dict[str, Any]:

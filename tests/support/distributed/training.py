@@ -1,7 +1,7 @@
 """A training that is killed, as a program that ``torchrun`` starts: ``-m tests.support.distributed.training FOLDER STEPS TIMEOUT``.
 
-Its checkpoints are what is compared. ``FOLDER/resumed`` gets a line for each start: the rank, the process's number, and the step that it goes on from.
-Rank 1 removes a file ``FOLDER/hang``, and hangs.
+Its checkpoints are what is compared. ``FOLDER/resumed`` gets a line for each start: the rank, the process's number, and the step that it goes on
+from. Rank 1 removes a file ``FOLDER/hang``, and hangs.
 """
 
 from __future__ import annotations
