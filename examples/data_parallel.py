@@ -1,7 +1,8 @@
 """Data-parallel training: ``torchrun --nproc-per-node 2 examples/data_parallel.py``, or ``python examples/data_parallel.py --simulate 4``.
 
-A small network learns what another one computes. Each rank draws its own part of every batch, and gradients are averaged. With ``--zero`` each rank
+A small network learns what another one computes. Each rank reads its own rows of every batch, and gradients are averaged. With ``--zero`` each rank
 keeps the optimiser's state of its share of the parameters alone: gradients are reduced and scattered, the share is updated, and all shares gathered.
+With ``--checkpoints FOLDER`` the training goes on from the last checkpoint there, on any number of ranks, as ``torchrun --max-restarts`` asks for.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ import numpy as np
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.distributed import Mesh, NamedSharding, PartitionSpec
+from hologram.distributed import BatchSampler, Mesh, NamedSharding, PartitionSpec, checkpoint
 
 P = PartitionSpec
 SIZES = (16, 64, 64, 4)
-BATCH = 64  # of all ranks together
+ROWS, BATCH = 1000, 48  # of the dataset, of a step of all ranks together
+ALIGNED = 48  # of how many the vector of all weights is a multiple: any of 1, 2, 3, 4, 6, 8, 12, 16, 24, 48 ranks divide it
 RATE, MOMENTUM = 0.05, 0.9
 
 
@@ -48,10 +50,10 @@ def replicated_step(mesh: Mesh) -> Any:
     return hg.jit(hg.shard_map(step, mesh, (P(), P(), P("data"), P("data")), P()))
 
 
-def flat(weights: list[Any], parts: int) -> Any:
-    """All weights in one vector, filled up to a multiple of ``parts``."""
+def flat(weights: list[Any]) -> Any:
+    """All weights in one vector, filled up so that it divides among ranks."""
     vector = hnp.concatenate([hnp.ravel(w) for w in weights])
-    return hnp.pad(vector, (0, -vector.size % parts))
+    return hnp.pad(vector, (0, -vector.size % ALIGNED))
 
 
 def unflat(vector: Any) -> list[Any]:
@@ -67,30 +69,38 @@ def sharded_step(mesh: Mesh) -> Any:
 
     def step(weights: list[Any], momentum: Any, x: Any, y: Any) -> Any:
         value, gradient = hg.value_and_grad(loss)(weights, x, y)
-        share = hg.lax.psum_scatter(flat(gradient, ranks), "data", tiled=True) / ranks
+        share = hg.lax.psum_scatter(flat(gradient), "data", tiled=True) / ranks
         momentum = MOMENTUM * momentum + share
-        own = flat(weights, ranks).reshape(ranks, -1)[hg.lax.axis_index("data")]
+        own = flat(weights).reshape(ranks, -1)[hg.lax.axis_index("data")]
         weights = unflat(hg.lax.all_gather(own - RATE * momentum, "data", tiled=True))
         return weights, momentum, hg.lax.pmean(value, "data")
 
     return hg.jit(hg.shard_map(step, mesh, (P(), P("data"), P("data"), P("data")), (P(), P("data"), P())))
 
 
-def train(steps: int, zero: bool) -> list[float]:
-    """The loss before each step: the same on every rank."""
-    ranks, rank = hg.distributed.process_count(), hg.distributed.process_index()
-    mesh = hg.make_mesh((ranks,), "data")
-    by_rank = NamedSharding(mesh, P("data"))
-    teacher, weights = start(np.random.default_rng(1)), start(np.random.default_rng(2))
+def begin(mesh: Mesh, zero: bool) -> dict[str, Any]:
+    """The state of the training before its first step."""
+    weights = [hnp.asarray(w) for w in start(np.random.default_rng(2))]
+    zeros = hnp.zeros_like(flat(weights)) if zero else [hnp.zeros_like(w) for w in weights]
+    return {"weights": weights, "momentum": hg.device_put(zeros, NamedSharding(mesh, P("data"))) if zero else zeros, "step": 0}
+
+
+def train(steps: int, zero: bool, folder: str | None = None, every: int = 10) -> list[float]:
+    """The loss before each step from the last checkpoint on: the same on every rank."""
+    mesh = hg.make_mesh((hg.distributed.process_count(),), "data")
+    x = np.random.default_rng(1).normal(size=(ROWS, SIZES[0])).astype(np.float32)
+    y = np.asarray(hg.jit(predict)(start(np.random.default_rng(1)), x))
+    batches = BatchSampler(ROWS, BATCH, NamedSharding(mesh, P("data")), seed=3)
     step = sharded_step(mesh) if zero else replicated_step(mesh)
-    momentum = hg.device_put(np.zeros_like(flat(weights, ranks)), by_rank) if zero else [np.zeros_like(w) for w in weights]
-    losses = []
-    for i in range(steps):
-        share = slice(rank * (BATCH // ranks), (rank + 1) * (BATCH // ranks))
-        x = np.random.default_rng(i).normal(size=(BATCH, SIZES[0])).astype(np.float32)[share]
-        batch = [hg.make_array_from_process_local_data(by_rank, a) for a in (x, np.asarray(predict(teacher, x)))]
-        weights, momentum, value = step(weights, momentum, *batch)
+    state, losses = begin(mesh, zero), []
+    if folder is not None and checkpoint.latest(folder) is not None:
+        state = checkpoint.restore(folder, state)
+    for i in range(state["step"], steps):
+        weights, momentum, value = step(state["weights"], state["momentum"], *batches.batch((x, y), i))
+        state = {"weights": weights, "momentum": momentum, "step": i + 1}
         losses.append(float(value))
+        if folder is not None and (i + 1) % every == 0:
+            checkpoint.save(folder, state, i + 1, keep=2)
     return losses
 
 
@@ -98,15 +108,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--zero", action="store_true", help="divide the optimiser's state among ranks")
+    parser.add_argument("--checkpoints", metavar="FOLDER", help="save to this folder, and go on from what it has")
     parser.add_argument("--simulate", type=int, metavar="RANKS", help="play so many ranks in one process")
     options = parser.parse_args()
     if options.simulate:
-        losses = hg.distributed.simulate(options.simulate).run(train, options.steps, options.zero)[0]
+        losses = hg.distributed.simulate(options.simulate).run(train, options.steps, options.zero, options.checkpoints)[0]
     else:
         hg.distributed.initialize()
-        losses = train(options.steps, options.zero)
+        losses = train(options.steps, options.zero, options.checkpoints)
     if hg.distributed.process_index() == 0:
-        print("\n".join(f"step {i:4}  loss {losses[i]:.4f}" for i in range(0, len(losses), max(1, len(losses) // 10))))
+        first = options.steps - len(losses)
+        print("\n".join(f"step {first + i:4}  loss {losses[i]:.4f}" for i in range(0, len(losses), max(1, len(losses) // 10))))
 
 
 if __name__ == "__main__":

@@ -108,6 +108,10 @@ class DistributedTimeoutError(DistributedError, TimeoutError):
     """A process that did not come to a collective in time."""
 
 
+class CheckpointError(HologramError, ValueError):
+    """A checkpoint that is not there, is damaged, or does not hold what is asked for."""
+
+
 class UnsupportedError(DeviceError, NotImplementedError):
     """An op or an element type that a backend does not have, or not yet."""
 

@@ -3,6 +3,7 @@
 Processes talk through torch.distributed, which is imported by :func:`initialize`.
 """
 
+from hologram.distributed import checkpoint
 from hologram.distributed.array import ShardedArray, make_array_from_process_local_data
 from hologram.distributed.collectives import (
     all_gather,
@@ -19,11 +20,12 @@ from hologram.distributed.collectives import (
 )
 from hologram.distributed.mesh import Mesh, NamedSharding, PartitionSpec, make_mesh
 from hologram.distributed.processes import initialize, is_initialized, process_count, process_index, shutdown
+from hologram.distributed.sampling import BatchSampler
 from hologram.distributed.shard_map import process_allgather, shard_map
 from hologram.distributed.simulation import simulate
 
 __all__ = [
-    "Mesh", "NamedSharding", "PartitionSpec", "ShardedArray", "all_gather", "all_to_all", "axis_index", "axis_size", "initialize", "is_initialized",
-    "make_array_from_process_local_data", "make_mesh", "pbroadcast", "pmax", "pmean", "pmin", "ppermute", "process_allgather", "process_count",
-    "process_index", "psum", "psum_scatter", "shard_map", "shutdown", "simulate",
+    "BatchSampler", "Mesh", "NamedSharding", "PartitionSpec", "ShardedArray", "all_gather", "all_to_all", "axis_index", "axis_size", "checkpoint",
+    "initialize", "is_initialized", "make_array_from_process_local_data", "make_mesh", "pbroadcast", "pmax", "pmean", "pmin", "ppermute",
+    "process_allgather", "process_count", "process_index", "psum", "psum_scatter", "shard_map", "shutdown", "simulate",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -192,14 +192,28 @@ class NamedSharding:
 
     def index(self, global_shape: Sequence[int], what: str) -> tuple[slice, ...]:
         """Which part this process has."""
-        here, shape = self.mesh.here(what), self.mesh.shape
-        slices = []
-        for axis, n in enumerate(self.shard_shape(global_shape, what)):
+        return self._index(self.shard_shape(global_shape, what), self.mesh.here(what))
+
+    def devices_indices_map(self, global_shape: Sequence[int]) -> dict[int, tuple[slice, ...]]:
+        """Which part each rank has. Raises ShapeError where an axis does not divide.
+
+        >>> mesh = hg.distributed.Mesh([0, 1], "x")
+        >>> hg.distributed.NamedSharding(mesh, hg.distributed.PartitionSpec("x")).devices_indices_map((6,))
+        {0: (slice(0, 3, None),), 1: (slice(3, 6, None),)}
+        """
+        part, names = self.shard_shape(global_shape), self.mesh.axis_names
+        places = {int(rank): dict(zip(names, place, strict=True)) for place, rank in np.ndenumerate(self.mesh.devices)}
+        return {rank: self._index(part, place) for rank, place in places.items()}
+
+    def _index(self, part: Sequence[int], place: Mapping[str, int]) -> tuple[slice, ...]:
+        """The part, of a shape, that a rank has, of which ``place`` is the place along each axis of the mesh."""
+        shape, slices = self.mesh.shape, []
+        for axis, n in enumerate(part):
             names = self.spec.normalised()[axis] if axis < len(self.spec.normalised()) else ()
-            place = 0
+            number = 0
             for name in names:
-                place = place * shape[name] + here[name]
-            slices.append(slice(place * n, (place + 1) * n))
+                number = number * shape[name] + place[name]
+            slices.append(slice(number * n, (number + 1) * n))
         return tuple(slices)
 
     def __eq__(self, other: object) -> bool:

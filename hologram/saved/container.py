@@ -9,17 +9,16 @@ from __future__ import annotations
 import io
 import json
 import os
-import secrets
 import struct
 import zipfile
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, HologramError, ProgramFileError
+from hologram.support.files import replacing
 from hologram.support.user_lines import located
 
 FORMAT = "hologram program"
@@ -67,14 +66,8 @@ def _write_array(member: Any, array: np.ndarray) -> None:
 
 def store(path: str | os.PathLike[str], contents: Callable[[BinaryIO], None]) -> None:
     """Writes the file ``path`` whole or not at all; ``contents(file)`` writes into it."""
-    target = Path(path)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}")
-    try:
-        with open(temporary, "xb") as file:
-            contents(file)
-        os.replace(temporary, target)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(path) as temporary, open(temporary, "xb") as file:
+        contents(file)
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------

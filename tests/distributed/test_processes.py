@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,17 +15,9 @@ import hologram as hg
 from hologram.distributed.environment import Place, find_place, first_node
 from hologram.errors import ArgumentError, DistributedError
 from tests.support.distributed import program
+from tests.support.distributed.launching import ROOT, free_port, needs_torch
 
-ROOT = Path(__file__).parents[2]
 TIMEOUT = 150.0  # seconds for all processes of a test, most of which go into importing torch
-TORCH = importlib.util.find_spec("torch") is not None
-
-
-def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port: int = s.getsockname()[1]
-        return port
 
 
 def run(size: int, fault: str, timeout: float) -> dict[int, dict[str, Any]]:
@@ -50,7 +39,7 @@ def run(size: int, fault: str, timeout: float) -> dict[int, dict[str, Any]]:
     return said
 
 
-@pytest.mark.skipif(not TORCH, reason="torch is not installed")
+@needs_torch
 @pytest.mark.parametrize(
     ("size", "fault", "timeout", "error", "texts"),
     [
@@ -120,7 +109,7 @@ def test_places_that_are_incomplete(arguments: Any, environment: dict[str, str],
         find_place(*arguments, environment)
 
 
-@pytest.mark.skipif(not TORCH, reason="torch is not installed")
+@needs_torch
 def test_processes_that_do_not_come() -> None:
     with pytest.raises(ArgumentError, match="a time-out is positive"):
         hg.distributed.initialize(timeout=0)

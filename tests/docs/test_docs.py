@@ -39,7 +39,10 @@ PAGES = [
     "with_scipy.md",
 ]
 PAGES += [f"how_to/{p.name}" for p in sorted((DOCS / "how_to").glob("*.md"))]
-LIBRARIES = {"dask_and_xarray.md": ["dask.array", "distributed", "xarray", "einops"]}  # pages whose code needs what may not be installed
+LIBRARIES = {
+    "dask_and_xarray.md": ["dask.array", "distributed", "xarray", "einops"],
+    "sharded_training.md": ["safetensors"],
+}  # pages whose code needs what may not be installed
 
 SWITCHED = {"with_scikit_learn.md": (["sklearn", "scipy"], "SCIPY_ARRAY_API")}  # pages whose libraries read a switch when they are imported
 
