@@ -14,12 +14,13 @@ from typing import Any
 from hologram.distributed.environment import Place, find_place
 from hologram.errors import ArgumentError, DistributedError, DistributedTimeoutError
 from hologram.support.user_lines import located
-from hologram.support.world import current_world, set_world
+from hologram.support.world import Network, current_world, process_world, set_world
 from hologram.trace.checks import number
 
 DEFAULT_TIMEOUT = 300.0
 _INTERFACE = "GLOO_SOCKET_IFNAME"
 _joined: list[bool] = []  # whether the process group is ours to end
+_joins: list[None] = []  # one for each time
 
 
 def initialize(
@@ -82,7 +83,8 @@ def _join(engine: Any, address: str | None, size: int | None, rank: int | None, 
     here = f"rank {engine.get_rank()} (host {socket.gethostname()}, process {os.getpid()})"
     names: list[Any] = [None] * engine.get_world_size()
     engine.all_gather_object(names, here, group=group)
-    set_world(GlooWorld(group, engine.get_rank(), engine.get_world_size(), timeout, names))
+    store = _notes(engine)
+    set_world(GlooWorld(group, engine.get_rank(), engine.get_world_size(), timeout, names, store, Network()))
     _joined.append(ours)
 
 
@@ -98,6 +100,12 @@ def _store(engine: Any, place: Place, patience: float) -> Any:
         options = {"master_listen_fd": listener.detach(), "use_libuv": True}
     store = engine.TCPStore(place.host, place.port, place.size, listens, wait, wait_for_workers=False, **options)
     return engine.PrefixStore(attempt, store)
+
+
+def _notes(engine: Any) -> Any:
+    """Where ranks leave each other notes, apart from those of whoever made the process group."""
+    _joins.append(None)
+    return engine.PrefixStore(f"hologram/{len(_joins)}", engine.distributed_c10d._get_default_store())
 
 
 @contextlib.contextmanager
@@ -120,8 +128,9 @@ def shutdown() -> None:
     """
     if not _joined:
         return
-    ours = _joined.pop()
+    ours, world = _joined.pop(), process_world()
     set_world(None)
+    world.end()
     import torch.distributed as engine
 
     if ours and engine.is_initialized():

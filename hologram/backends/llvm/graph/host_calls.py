@@ -177,11 +177,11 @@ def _prepared(text: bytes) -> Callable[[int], None]:
             arrays.append(_view(address, dtype, tuple(next(extents) if n is None else n for n in shape)))
         if routine is not None and routine(name, arrays, attributes):
             return
-        for a in arrays[:operands]:
-            a.flags.writeable = False
         if into is not None:
             into(arrays[operands:], *arrays[:operands], *attributes)
             return
+        for a in arrays[:operands]:
+            a.flags.writeable = False
         for to, value in zip(arrays[operands:], reference(*arrays[:operands], *attributes), strict=True):
             np.copyto(to, value)
 
