@@ -18,6 +18,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import DistributedError
+from hologram.primitives.host.lanes import in_turn
 from hologram.support.world import Call, Pending, World, current_world
 
 LATENCY_BYTES = 100_000  # that the wire carries in the time that an exchange takes anyway
@@ -63,8 +64,13 @@ class Reference:
         return out
 
     def into(self, out: Arrays, *args: Any) -> None:
+        in_turn(*self.job(out, *args))
+
+    def job(self, out: Arrays, *args: Any) -> tuple[World, Callable[[], None]]:
+        """The world of this thread, and the collective in it, for another thread to run."""
         arrays, attrs = _parted(args)
-        self.within(current_world(), out, arrays, attrs)
+        world = current_world()
+        return world, lambda: self.within(world, out, arrays, attrs)
 
     def within(self, world: World, out: Arrays, arrays: Arrays, attrs: tuple[Any, ...]) -> None:
         """The collective in a world, from arrays into others. After an exception the world runs no other."""
