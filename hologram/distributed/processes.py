@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Any
 
 from hologram.distributed.environment import Place, find_place
+from hologram.distributed.network import known
 from hologram.errors import ArgumentError, DistributedError, DistributedTimeoutError
 from hologram.support.user_lines import located
 from hologram.support.world import Network, current_world, process_world, set_world
@@ -81,10 +82,13 @@ def _join(engine: Any, address: str | None, size: int | None, rank: int | None, 
             engine.init_process_group("gloo", store=store, rank=place.rank, world_size=place.size, timeout=wait)
         group, ours = engine.group.WORLD, True
     here = f"rank {engine.get_rank()} (host {socket.gethostname()}, process {os.getpid()})"
-    names: list[Any] = [None] * engine.get_world_size()
-    engine.all_gather_object(names, here, group=group)
-    store = _notes(engine)
-    set_world(GlooWorld(group, engine.get_rank(), engine.get_world_size(), timeout, names, store, Network()))
+    size = engine.get_world_size()
+    told: list[Any] = [None] * size
+    figures = [known(size, is_local) or known(2, is_local) for is_local in (True, False)]
+    engine.all_gather_object(told, (here, socket.gethostname(), figures), group=group)
+    is_local = len({host for _, host, _ in told}) == 1
+    network = told[0][2][0 if is_local else 1] or Network()  # rank 0's
+    set_world(GlooWorld(group, engine.get_rank(), size, timeout, [name for name, *_ in told], _notes(engine), network))
     _joined.append(ours)
 
 
