@@ -26,7 +26,7 @@ from hologram.distributed.simulation import simulate
 from hologram.support.world import Network
 
 __all__ = [
-    "Mesh", "NamedSharding", "Network", "PartitionSpec", "Prediction", "ShardedArray", "all_gather", "all_to_all", "axis_index", "axis_size", "initialize", "is_initialized",
-    "make_array_from_process_local_data", "make_mesh", "measure_network", "pbroadcast", "pmax", "pmean", "pmin", "ppermute", "predict", "process_allgather", "process_count",
-    "process_index", "psum", "psum_scatter", "shard_map", "shutdown", "simulate",
+    "Mesh", "NamedSharding", "Network", "PartitionSpec", "Prediction", "ShardedArray", "all_gather", "all_to_all", "axis_index", "axis_size",
+    "initialize", "is_initialized", "make_array_from_process_local_data", "make_mesh", "measure_network", "pbroadcast", "pmax", "pmean", "pmin",
+    "ppermute", "predict", "process_allgather", "process_count", "process_index", "psum", "psum_scatter", "shard_map", "shutdown", "simulate",
 ]  # fmt: skip

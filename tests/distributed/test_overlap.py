@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,12 +14,11 @@ from hologram.distributed import PartitionSpec, simulate, simulation
 from hologram.errors import DistributedError
 from hologram.primitives.host import lanes
 from hologram.support.world import Alone
-from tests.distributed.test_processes import TIMEOUT, TORCH, free_port
 from tests.support.distributed import overlap_program
 from tests.support.distributed.overlap import SIZE, gradients, weights
+from tests.support.distributed.starting import HAS_TORCH, said_by_ranks
 
 P = PartitionSpec
-ROOT = Path(__file__).parents[2]
 
 
 def test_a_slow_wire_does_not_hold_up_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,21 +67,9 @@ def test_collectives_of_a_lane_run_in_the_order_of_their_starts() -> None:
         failed.wait()
 
 
-@pytest.mark.skipif(not TORCH, reason="torch is not installed")
+@pytest.mark.skipif(not HAS_TORCH, reason="torch is not installed")
 def test_real_processes_with_an_interrupt() -> None:
-    where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": "2", "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "tests.support.distributed.overlap_program"]
-    started = [
-        subprocess.Popen(command, env=os.environ | where | {"RANK": str(r)}, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for r in range(2)
-    ]
-    try:
-        texts = [p.communicate(timeout=TIMEOUT) for p in started]
-    finally:
-        for p in started:
-            p.kill()
-    said = {s["rank"]: s for out, _ in texts for s in map(json.loads, out.splitlines())}
-    assert set(said) == {0, 1}, texts
+    said = said_by_ranks("tests.support.distributed.overlap_program", 2)
     want = simulate(2).run(overlap_program.results)
     assert [said[r]["results"] for r in range(2)] == want
     assert said[0]["network"] == said[1]["network"]

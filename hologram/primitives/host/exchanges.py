@@ -1,9 +1,9 @@
 """How collectives run: each is one or two exchanges of bytes between ranks, and sums in the order of ranks.
 
-A sum of little data is everyone's data sent to the first rank, and the result sent back; of much data, each rank gets its part of everyone's, adds it up, and sends the part to
-everyone, so each byte crosses the wire twice; block by block, so that a block is added up, in the cache, while the next is on the wire. Either way
-element after element is added in the order of ranks, 16-bit floats in float32 and rounded once: the bits depend on nothing but the values and the
-number of ranks, whatever else is reduced with them.
+A sum of little data is everyone's data sent to the first rank, and the result sent back; of much data, each rank gets its part of everyone's, adds it
+up, and sends the part to everyone, so each byte crosses the wire twice; block by block, so that a block is added up, in the cache, while the next is
+on the wire. Either way element after element is added in the order of ranks, 16-bit floats in float32 and rounded once: the bits depend on nothing
+but the values and the number of ranks, whatever else is reduced with them.
 """
 
 from __future__ import annotations
@@ -110,9 +110,8 @@ class _Peers:
 
     def begin(self, sends: dict[int, np.ndarray], receives: dict[int, np.ndarray], phase: int = PARTS) -> Pending:
         """As :meth:`World.begin`, by position among the members, of arrays without gaps."""
-        ranks = self.members
-        given = ({ranks[i]: _bytes(a) for i, a in some.items() if a.size} for some in (sends, receives))
-        messages = self.world.begin(self.call, *given, phase)
+        sent, received = ({self.members[i]: _bytes(a) for i, a in some.items() if a.size} for some in (sends, receives))
+        messages = self.world.begin(self.call, sent, received, phase)
         self.under_way.append(messages)
         return messages
 

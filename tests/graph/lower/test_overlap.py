@@ -18,10 +18,10 @@ from tests.support.distributed.overlap import SIZE, gradients, weights
 P = PartitionSpec
 
 
-def plan_of(f: Any, *args: Any, specs: Any = P()) -> Any:
+def plan_of(f: Any, *args: Any) -> Any:
     def main() -> Any:
         mesh = hg.make_mesh((2,), "x")
-        return hg.jit(hg.shard_map(f, mesh, specs, P(), check_vma=False)).lower(*args).compile().executable.compilation.execution_plan
+        return hg.jit(hg.shard_map(f, mesh, P(), P(), check_vma=False)).lower(*args).compile().executable.compilation.execution_plan
 
     return simulate(2).run(main)[0]
 

@@ -167,7 +167,8 @@ def call(args: int) -> None:
 @lru_cache(maxsize=1024)
 def _prepared(text: bytes) -> Callable[[int], None]:
     name, free, attrs, operands, types, phase, number = ast.literal_eval(text.decode())
-    reference, routine = TABLE[name].reference, ROUTINES.get(name) if free else None
+    reference: Any = TABLE[name].reference
+    routine = ROUTINES.get(name) if free else None
     into = getattr(reference, "into", None)  # of routines that write their results in place
     shapes = [(dtypes.of(d), shape) for d, shape in types]
     unknown = attrs.count([]) + sum(n is None for _, shape in shapes for n in shape)
