@@ -22,6 +22,7 @@ from hologram.distributed.watch import Watch
 from hologram.errors import DistributedError, DistributedTimeoutError
 from hologram.support.world import Call, Network
 
+LARGE_BYTES = 1 << 16  # of a message: room for more is offered before it is sent, which saves a wait; for less the offers get into each other's way
 PHASES = 2  # kinds of messages of one call, each with a tag of its own
 _TAG_BITS = 29  # of the tag of a call: with its phase, a positive integer of 32 bits
 _CLOSE_TAG = 2**31 - 1  # that no message has
@@ -48,10 +49,12 @@ class GlooWorld:
             raise DistributedError(f"rank {self.rank}, in {call}: an earlier collective has failed: {self._failure}")
         messages, tag = Messages(self, call), PHASES * _tag(call.text) + phase
         try:
-            for rank, data in sends.items():
-                messages.sent.append((rank, self._started(self.group.send, rank, call, data, tag, messages)))
-            for rank, data in receives.items():
-                messages.received.append((rank, self._started(self.group.recv, rank, call, data, tag, messages)))
+            receive = [(messages.received, self.group.recv, receives)]
+            send = [(messages.sent, self.group.send, sends)]
+            is_large = any(data.size > LARGE_BYTES for data in receives.values())
+            for found, start, given in receive + send if is_large else send + receive:
+                for rank, data in given.items():
+                    found.append((rank, self._started(start, rank, call, data, tag, messages)))
         except BaseException as e:
             self.fail(e, messages)
             raise
