@@ -35,9 +35,7 @@ def astray(text: str) -> list[str]:
             source = re.match(r"shufflevector <\d+ x i1> (%\w+), ", by)
             return _TAIL.match(by) is not None or (source is not None and is_tail(source[1]))
 
-        wrong += [
-            line for pointer, mask in _ACCESS.findall(function) if not is_safe(pointer) and not is_tail(mask) for line in [made.get(mask, mask)]
-        ]
+        wrong += [line for pointer, mask in _ACCESS.findall(function) if not is_safe(pointer) and not is_tail(mask) for line in [made.get(mask, mask)]]
     return wrong
 
 
