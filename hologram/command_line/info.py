@@ -22,7 +22,7 @@ _CUPY = ("cupy", "cupy-cuda12x", "cupy-cuda13x", "cupy-cuda11x")  # one package,
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     add_json(command)
-    command.add_argument("--measure", action="store_true", help="measure the rates of devices that have none yet")
+    command.add_argument("--measure", action="store_true", help="measure the rates of devices that have none yet, and the network between processes")
 
 
 def run(options: argparse.Namespace) -> Result:
@@ -31,11 +31,12 @@ def run(options: argparse.Namespace) -> Result:
 
 
 def sections(measure: bool = False) -> dict[str, list[Row]]:
-    """Rows of name and value under their headings. ``measure``: also rates of devices that no process has measured yet."""
+    """Rows of name and value under their headings. ``measure``: also rates of devices that no process has measured yet, and the network."""
     return {
         "Hologram": list(_versions()),
         "devices": list(_devices()),
         "rates, for placement": list(_rates(measure)),
+        "network, for collectives": list(_network(measure)),
         "threads and memory": list(_memory()),
         "disk cache": list(_disk()),
     }
@@ -83,6 +84,22 @@ def _rates(measure: bool) -> Iterator[Row]:
             yield name, f"cannot be measured: {e}"
             continue
         yield name, str(found) if found is not None else "not measured yet: `hologram info --measure`, or jit(device='auto')"
+
+
+def _network(measure: bool) -> Iterator[Row]:
+    from hologram.distributed.network import known, measure_here
+
+    name = "2 processes of this machine"
+    try:
+        found = measure_here() if measure else known(2, is_local=True)
+    except HologramError as e:  # where there is no torch, which carries the messages
+        yield name, f"cannot be measured: {e}"
+        return
+    if found is None:
+        yield name, "not measured yet: `hologram info --measure`"
+    else:
+        latency, more = found.latency * 1e6, found.message * 1e6
+        yield name, f"latency {latency:,.1f} us, {found.bandwidth / 1e9:,.2f} GB/s, each further message {more:,.1f} us"
 
 
 def _memory() -> Iterator[Row]:

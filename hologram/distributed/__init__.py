@@ -19,13 +19,17 @@ from hologram.distributed.collectives import (
     psum_scatter,
 )
 from hologram.distributed.mesh import Mesh, NamedSharding, PartitionSpec, make_mesh
+from hologram.distributed.network import measure_network
+from hologram.distributed.prediction import Prediction, predict
 from hologram.distributed.processes import initialize, is_initialized, process_count, process_index, shutdown
 from hologram.distributed.sampling import BatchSampler
 from hologram.distributed.shard_map import process_allgather, shard_map
 from hologram.distributed.simulation import simulate
+from hologram.support.world import Network
 
 __all__ = [
-    "BatchSampler", "Mesh", "NamedSharding", "PartitionSpec", "ShardedArray", "all_gather", "all_to_all", "axis_index", "axis_size", "checkpoint",
-    "initialize", "is_initialized", "make_array_from_process_local_data", "make_mesh", "pbroadcast", "pmax", "pmean", "pmin", "ppermute",
-    "process_allgather", "process_count", "process_index", "psum", "psum_scatter", "shard_map", "shutdown", "simulate",
+    "BatchSampler", "Mesh", "NamedSharding", "Network", "PartitionSpec", "Prediction", "ShardedArray", "all_gather", "all_to_all", "axis_index",
+    "axis_size", "checkpoint", "initialize", "is_initialized", "make_array_from_process_local_data", "make_mesh", "measure_network", "pbroadcast",
+    "pmax", "pmean", "pmin", "ppermute", "predict", "process_allgather", "process_count", "process_index", "psum", "psum_scatter", "shard_map",
+    "shutdown", "simulate",
 ]  # fmt: skip

@@ -1,11 +1,12 @@
-"""The world between processes: messages by torch.distributed's Gloo, each behind a header that says what it is for.
+"""The world between processes: messages by torch.distributed's Gloo, from the sender's memory into the receiver's.
 
-The first message to a peer has a fixed length: a header, and what fits behind it. The rest follows, from the caller's memory into the caller's
-memory, once both have compared headers: ranks at different collectives find out before their data is used.
+A message has a tag, which is made from what the call is for: op, types, shapes, axes. Gloo moves data only once both sides have named a tag, so ranks
+at different collectives wait for each other and no data is taken for other data. :mod:`hologram.distributed.watch` finds them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import re
@@ -17,75 +18,69 @@ from typing import Any
 
 import numpy as np
 
-from hologram.distributed.simulation import unequal
+from hologram.distributed.watch import Watch
 from hologram.errors import DistributedError, DistributedTimeoutError
-from hologram.support.world import Call
+from hologram.support.world import Call, Network
 
-MESSAGE_BYTES = 4096
-_DIGEST_BYTES, _TEXT_BYTES = 16, 1006
-INLINE_BYTES = MESSAGE_BYTES - _DIGEST_BYTES - 2 - _TEXT_BYTES  # of data behind the header
+LARGE_BYTES = 1 << 16  # of a message: room for more is offered before it is sent, which saves a wait; for less the offers get into each other's way
+PHASES = 2  # kinds of messages of one call, each with a tag of its own
+_TAG_BITS = 29  # of the tag of a call: with its phase, a positive integer of 32 bits
+_CLOSE_TAG = 2**31 - 1  # that no message has
 _LATE = ("timed out", "timeout")  # in Gloo's messages
 
 
 class GlooWorld:
-    """The processes of a torch.distributed process group. ``names`` say where each rank runs."""
+    """The processes of a torch.distributed process group. ``names`` say where each rank runs, ``store`` is where they leave each other notes."""
 
-    def __init__(self, group: Any, rank: int, size: int, timeout: float, names: list[str]) -> None:
+    def __init__(self, group: Any, rank: int, size: int, timeout: float, names: list[str], store: Any, network: Network) -> None:
         import torch  # optional
 
         self.group, self.rank, self.size, self.timeout, self.names = group, rank, size, timeout, names
+        self.network = network
+        self.lock = threading.RLock()
         self._torch, self._wait_at_most = torch, timedelta(seconds=timeout)
-        self._lock = threading.Lock()
         self._failure: str | None = None
-        self._under_way: list[Any] = []  # what Gloo reads or writes after a failure must stay
+        self._kept: list[Any] = []  # what Gloo reads or writes after a failure must stay
+        self.watch = Watch(store, rank, self.close)
 
-    def exchange(self, call: Call, sends: Mapping[int, Any], receives: Mapping[int, Any]) -> None:
-        """As :meth:`hologram.support.world.World.exchange`. After a failure every call raises DistributedError."""
-        with self._lock:
-            if self._failure is not None:
-                raise DistributedError(f"rank {self.rank}, in {call}: an earlier collective has failed: {self._failure}")
-            work: list[Any] = []
-            try:
-                self._exchange(call, sends, receives, work)
-            except BaseException as e:
-                self._failure, self._under_way = str(e) or type(e).__name__, work
-                raise
+    def begin(self, call: Call, sends: Mapping[int, Any], receives: Mapping[int, Any], phase: int = 0) -> Messages:
+        """As :meth:`hologram.support.world.World.begin`. After a failure every call raises DistributedError."""
+        if self._failure is not None:
+            raise DistributedError(f"rank {self.rank}, in {call}: an earlier collective has failed: {self._failure}")
+        messages, tag = Messages(self, call), PHASES * _tag(call.text) + phase
+        try:
+            receive = [(messages.received, self.group.recv, receives)]
+            send = [(messages.sent, self.group.send, sends)]
+            is_large = any(data.size > LARGE_BYTES for data in receives.values())
+            for found, start, given in receive + send if is_large else send + receive:
+                for rank, data in given.items():
+                    found.append((rank, self._started(start, rank, call, data, tag, messages)))
+        except BaseException as e:
+            self.fail(e, messages)
+            raise
+        return messages
 
-    def _exchange(self, call: Call, sends: Mapping[int, Any], receives: Mapping[int, Any], kept: list[Any]) -> None:
-        header = _header(call)
-        sent = [(rank, work) for rank, data in sends.items() for work in self._send(rank, call, header, data, kept)]
-        heads = {rank: self._receive(rank, call, np.empty(MESSAGE_BYTES, np.uint8), kept) for rank in receives}
-        rest = {}
-        for rank, (message, work) in heads.items():
-            self._wait(work, rank, call)
-            if message[:_DIGEST_BYTES].tobytes() != header[:_DIGEST_BYTES].tobytes():
-                raise unequal(self.rank, call, rank, _text(message))
-            into, start = receives[rank], MESSAGE_BYTES - INLINE_BYTES
-            into[:INLINE_BYTES] = message[start : start + into.size]
-            if into.size > INLINE_BYTES:
-                rest[rank] = self._receive(rank, call, into[INLINE_BYTES:], kept)
-        for rank, (_, work) in rest.items():
-            self._wait(work, rank, call)
-        for rank, work in sent:
-            self._wait(work, rank, call)
+    def fail(self, error: BaseException, messages: Any = None) -> None:
+        """No other collective runs; memory of messages under way stays."""
+        if self._failure is None:
+            self._failure = str(error) or type(error).__name__
+        self._kept.append(messages)
 
-    def _send(self, rank: int, call: Call, header: np.ndarray, data: np.ndarray, kept: list[Any]) -> list[Any]:
-        message = header.copy()
-        start = MESSAGE_BYTES - INLINE_BYTES
-        message[start : start + min(data.size, INLINE_BYTES)] = data[:INLINE_BYTES]
-        parts = [message, data[INLINE_BYTES:]] if data.size > INLINE_BYTES else [message]
-        return [self._started(self.group.send, rank, call, part, kept) for part in parts]
+    def close(self) -> None:
+        """Ends all connections: whoever waits for a message, here and elsewhere, is told so at once."""
+        if self.size > 1:
+            with contextlib.suppress(RuntimeError):  # which says that this message did not come
+                into = self._torch.empty(1)
+                self._kept.append(into)
+                self.group.recv([into], (self.rank + 1) % self.size, _CLOSE_TAG).wait(timedelta(milliseconds=1))
 
-    def _receive(self, rank: int, call: Call, into: np.ndarray, kept: list[Any]) -> tuple[np.ndarray, Any]:
-        return into, self._started(self.group.recv, rank, call, into, kept)
-
-    def _started(self, start: Any, rank: int, call: Call, data: np.ndarray, kept: list[Any]) -> Any:
+    def _started(self, start: Any, rank: int, call: Call, data: np.ndarray, tag: int, kept: Messages) -> Any:
         tensor = self._tensor(data)
         try:
-            work = start([tensor], rank, 0)
+            work = start([tensor], rank, tag)
         except RuntimeError as e:
             raise self._lost(rank, call, e) from None
-        kept.append((work, tensor, data))
+        kept.memory.append((work, tensor, data))
         return work
 
     def _tensor(self, data: np.ndarray) -> Any:
@@ -95,33 +90,55 @@ class GlooWorld:
         memory = (ctypes.c_uint8 * data.nbytes).from_address(data.ctypes.data)
         return self._torch.frombuffer(memory, dtype=self._torch.uint8)
 
-    def _wait(self, work: Any, rank: int, call: Call) -> None:
+    def wait(self, work: Any, rank: int, call: Call) -> None:
+        """Waits for a message from ``rank`` or to it."""
+        self.watch.waits(rank, call)
         try:
             work.wait(self._wait_at_most)
         except RuntimeError as e:
+            self.watch.require_alike()
             text = str(e)
             if any(word in text.lower() for word in _LATE):
                 late = f"{self.names[rank]} did not come to it within {self.timeout:g} s"
                 raise DistributedTimeoutError(f"rank {self.rank}, in {call}: {late}") from None
             raise self._lost(rank, call, e) from None
+        finally:
+            self.watch.goes_on()
 
     def _lost(self, rank: int, call: Call, error: RuntimeError) -> DistributedError:
         reason = re.sub(r"^\[.*?\] *|\. This is typically.*", "", str(error), flags=re.DOTALL)  # without Gloo's own file, and its advice
         return DistributedError(f"rank {self.rank}, in {call}: {self.names[rank]} is lost: {reason}")
 
-
-@lru_cache(maxsize=1024)
-def _header(call: Call) -> np.ndarray:
-    """The header of a message, with room for data behind it; not to be written to."""
-    text = str(call).encode()[:_TEXT_BYTES]
-    head = hashlib.blake2b(call.text.encode(), digest_size=_DIGEST_BYTES).digest() + len(text).to_bytes(2, "little") + text
-    message = np.zeros(MESSAGE_BYTES, np.uint8)
-    message[: len(head)] = np.frombuffer(head, np.uint8)
-    return message
+    def end(self) -> None:
+        """The process leaves the others."""
+        self.watch.end()
 
 
-def _text(message: np.ndarray) -> str:
-    """What a header says that its message is for."""
-    head = message.tobytes()
-    length = int.from_bytes(head[_DIGEST_BYTES : _DIGEST_BYTES + 2], "little")
-    return head[_DIGEST_BYTES + 2 : _DIGEST_BYTES + 2 + length].decode(errors="replace")
+class Messages:
+    """Messages under way, whose memory it keeps."""
+
+    __slots__ = ("call", "memory", "received", "sent", "world")
+
+    def __init__(self, world: GlooWorld, call: Call) -> None:
+        self.world, self.call = world, call
+        self.received: list[tuple[int, Any]] = []
+        self.sent: list[tuple[int, Any]] = []
+        self.memory: list[Any] = []
+
+    def wait(self, sent: bool = True) -> None:
+        """Until all have come, and with ``sent`` all have gone. Raises DistributedError where a rank is lost, late or at another call."""
+        try:
+            while self.received:
+                rank, work = self.received.pop(0)
+                self.world.wait(work, rank, self.call)
+            while sent and self.sent:
+                rank, work = self.sent.pop(0)
+                self.world.wait(work, rank, self.call)
+        except BaseException as e:
+            self.world.fail(e, self)
+            raise
+
+
+@lru_cache(maxsize=4096)
+def _tag(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little") % 2**_TAG_BITS

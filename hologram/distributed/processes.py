@@ -12,14 +12,16 @@ from datetime import timedelta
 from typing import Any
 
 from hologram.distributed.environment import Place, find_place
+from hologram.distributed.network import known
 from hologram.errors import ArgumentError, DistributedError, DistributedTimeoutError
 from hologram.support.user_lines import located
-from hologram.support.world import current_world, set_world
+from hologram.support.world import Network, current_world, process_world, set_world
 from hologram.trace.checks import number
 
 DEFAULT_TIMEOUT = 300.0
 _INTERFACE = "GLOO_SOCKET_IFNAME"
 _joined: list[bool] = []  # whether the process group is ours to end
+_joins: list[None] = []  # one for each time
 
 
 def initialize(
@@ -80,9 +82,13 @@ def _join(engine: Any, address: str | None, size: int | None, rank: int | None, 
             engine.init_process_group("gloo", store=store, rank=place.rank, world_size=place.size, timeout=wait)
         group, ours = engine.group.WORLD, True
     here = f"rank {engine.get_rank()} (host {socket.gethostname()}, process {os.getpid()})"
-    names: list[Any] = [None] * engine.get_world_size()
-    engine.all_gather_object(names, here, group=group)
-    set_world(GlooWorld(group, engine.get_rank(), engine.get_world_size(), timeout, names))
+    size = engine.get_world_size()
+    told: list[Any] = [None] * size
+    figures = [known(size, is_local) or known(2, is_local) for is_local in (True, False)]
+    engine.all_gather_object(told, (here, socket.gethostname(), figures), group=group)
+    is_local = len({host for _, host, _ in told}) == 1
+    network = told[0][2][0 if is_local else 1] or Network()  # rank 0's
+    set_world(GlooWorld(group, engine.get_rank(), size, timeout, [name for name, *_ in told], _notes(engine), network))
     _joined.append(ours)
 
 
@@ -98,6 +104,12 @@ def _store(engine: Any, place: Place, patience: float) -> Any:
         options = {"master_listen_fd": listener.detach(), "use_libuv": True}
     store = engine.TCPStore(place.host, place.port, place.size, listens, wait, wait_for_workers=False, **options)
     return engine.PrefixStore(attempt, store)
+
+
+def _notes(engine: Any) -> Any:
+    """Where ranks leave each other notes, apart from those of whoever made the process group."""
+    _joins.append(None)
+    return engine.PrefixStore(f"hologram/{len(_joins)}", engine.distributed_c10d._get_default_store())
 
 
 @contextlib.contextmanager
@@ -120,8 +132,9 @@ def shutdown() -> None:
     """
     if not _joined:
         return
-    ours = _joined.pop()
+    ours, world = _joined.pop(), process_world()
     set_world(None)
+    world.end()
     import torch.distributed as engine
 
     if ours and engine.is_initialized():

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from hologram.distributed.watch import unequal
 from hologram.errors import ArgumentError, DistributedError, DistributedTimeoutError
 from hologram.support.user_lines import located
-from hologram.support.world import Call, playing
+from hologram.support.world import Call, Network, playing
 from hologram.trace.checks import as_function, integer, number
 
 DEFAULT_TIMEOUT = 60.0
@@ -82,7 +83,7 @@ class _Switchboard:
     def __init__(self, size: int, timeout: float) -> None:
         self.timeout = timeout
         self.changed = threading.Condition()
-        self.messages: dict[tuple[int, int], collections.deque[tuple[Call, np.ndarray]]] = collections.defaultdict(collections.deque)
+        self.messages: dict[tuple[int, int, int], collections.deque[tuple[Call, np.ndarray]]] = collections.defaultdict(collections.deque)
         self.failure: tuple[int, BaseException] | None = None
         self.left: set[int] = set()
 
@@ -97,16 +98,16 @@ class _Switchboard:
             self.left.add(rank)
             self.changed.notify_all()
 
-    def post(self, source: int, to: Mapping[int, np.ndarray], call: Call) -> None:
+    def post(self, source: int, to: Mapping[int, np.ndarray], call: Call, phase: int) -> None:
         with self.changed:
             for rank, data in to.items():
-                self.messages[source, rank].append((call, data.copy()))
+                self.messages[source, rank, phase].append((call, data.copy()))
             self.changed.notify_all()
 
-    def take(self, source: int, to: int, call: Call) -> tuple[Call, np.ndarray]:
+    def take(self, source: int, to: int, call: Call, phase: int) -> tuple[Call, np.ndarray]:
         """The next message from one rank to another. Raises DistributedError where none will come."""
         end = time.monotonic() + self.timeout
-        box = self.messages[source, to]
+        box = self.messages[source, to, phase]
         with self.changed:
             while not box:
                 if self.failure is not None:
@@ -121,18 +122,34 @@ class _Switchboard:
 class _Rank:
     """A world as one rank sees it."""
 
+    network = Network()
+
     def __init__(self, rank: int, size: int, switchboard: _Switchboard) -> None:
         self.rank, self.size, self.switchboard = rank, size, switchboard
+        self.lock = threading.RLock()
 
-    def exchange(self, call: Call, sends: Mapping[int, Any], receives: Mapping[int, Any]) -> None:
-        self.switchboard.post(self.rank, sends, call)
-        for source, into in receives.items():
-            other, data = self.switchboard.take(source, self.rank, call)
+    def begin(self, call: Call, sends: Mapping[int, Any], receives: Mapping[int, Any], phase: int = 0) -> _Messages:
+        self.switchboard.post(self.rank, sends, call, phase)
+        return _Messages(self, call, receives, phase)
+
+    def fail(self, error: BaseException, messages: Any = None) -> None:
+        """What a rank raises ends all."""
+
+    def close(self) -> None:
+        self.switchboard.fail(self.rank, DistributedError("a program with collectives under way has ended"))
+
+
+class _Messages:
+    """Messages that a rank will take."""
+
+    def __init__(self, rank: _Rank, call: Call, receives: Mapping[int, Any], phase: int) -> None:
+        self.rank, self.call, self.receives, self.phase = rank, call, dict(receives), phase
+
+    def wait(self, sent: bool = True) -> None:
+        here, call = self.rank.rank, self.call
+        for source, into in self.receives.items():
+            other, data = self.rank.switchboard.take(source, here, call, self.phase)
             if other.text != call.text:
-                raise unequal(self.rank, call, source, str(other))
+                raise unequal((here, str(call)), (source, str(other)))
             into[...] = data
-
-
-def unequal(rank: int, call: Call, source: int, other: str) -> DistributedError:
-    """The error of two ranks that are at different collectives."""
-    return DistributedError(f"ranks run different programs: rank {rank} is at {call}, rank {source} at {other}")
+        self.receives.clear()

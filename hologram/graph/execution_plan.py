@@ -177,7 +177,10 @@ class ExecutionPlan:
 
 def _described(step: Lowered | ControlStep | HostStep) -> str:
     """One line for a step: what it is, and which arrays it binds."""
-    what = f"kernel, {step.kernel.iterations} parallel iterations" if isinstance(step, Lowered) else step.node.op.name
+    if isinstance(step, Lowered):
+        what = f"kernel, {step.kernel.iterations} parallel iterations"
+    else:
+        what = step.title if isinstance(step, HostStep) else step.node.op.name
     return f"{what}; binds {', '.join(f'{n.dtype}{list(n.shape)}' for n in step.bindings)}"
 
 

@@ -8,7 +8,7 @@ legalized  replace_elements … loop_bodies   the graph in ops that have a kerne
 folded     fold_constants                  the graph, and the initializer that computes what depends on constants alone
 groups     fuse                            fusion groups: which values are computed together in one kernel
 kernels    lower                           a kernel for each group: loops, scalar instructions, tiles
-plan       share_buffers, plan             steps in order, which arrays share a buffer, lifetimes and slots: what backends generate code from
+plan       overlap … plan                  steps in order, which arrays share a buffer, lifetimes and slots: what backends generate code from
 ========== =============================== =======================================================================================
 
 The graphs inside of loops and branches run through the same passes: canonical reduction by ``bodies``, legalization by ``loop_bodies``, and the rest
@@ -43,6 +43,7 @@ from hologram.graph.legalize.scalar_replacement import replace_elements
 from hologram.graph.library.attention.device_kernel import MAX_VALUE_ROW_BYTES
 from hologram.graph.library.attention.match import join_attention
 from hologram.graph.library.attention.region_tiles import reduce_in_tiles
+from hologram.graph.lower.overlap import overlap_collectives
 from hologram.graph.lower.steps import LoweredGraph, lower_groups
 from hologram.graph.multiply_add import fuse_products
 from hologram.graph.ownership import Ownership, verify_ownership
@@ -54,6 +55,7 @@ from hologram.graph.shared_divisors import share_divisors
 from hologram.graph.verify_graph import verify_graph
 from hologram.ir.graph import Graph
 from hologram.settings import settings
+from hologram.support.world import current_world
 
 # --- canonical reduction: the same for all targets --------------------------------------------------------------------
 
@@ -147,6 +149,11 @@ def _keeps_registers(context: Context) -> bool:
     return isinstance(context.tile, CpuTileConfig)
 
 
+def _is_host(context: Context) -> bool:
+    """Whether routines of the host read and write the program's own memory."""
+    return not isinstance(context.tile, GpuTileConfig)
+
+
 def _replace_elements(graph: Graph, context: Context) -> Graph:
     return replace_elements(graph)
 
@@ -216,7 +223,7 @@ def _fuse(program: Graph | Initialized[Graph], context: Context) -> Initialized[
 
 def _lower(program: Initialized[FusedGraph], context: Context) -> Initialized[LoweredGraph]:
     def plan_of(body: Graph, given: Ranges | None) -> ExecutionPlan:
-        plan: ExecutionPlan = run_passes(body, (FUSE, LOWER, SHARE_BUFFERS, PLAN), context.nested(ranges=given))
+        plan: ExecutionPlan = run_passes(body, (FUSE, LOWER, OVERLAP, SHARE_BUFFERS, PLAN), context.nested(ranges=given))
         return plan
 
     def lowered(fused: FusedGraph) -> LoweredGraph:
@@ -224,6 +231,11 @@ def _lower(program: Initialized[FusedGraph], context: Context) -> Initialized[Lo
         return lower_groups(fused, context.precision, context.tile, plan_of, ranges_in(fused.graph, given))
 
     return program.map(lowered)
+
+
+def _overlap(program: Initialized[LoweredGraph], context: Context) -> Initialized[LoweredGraph]:
+    network = current_world().network
+    return program.map(lambda lowered: overlap_collectives(lowered, network))
 
 
 def _share_buffers(program: Initialized[LoweredGraph], context: Context) -> Initialized[Ownership]:
@@ -259,6 +271,7 @@ def _verify_buffers(program: Initialized[Ownership], when: str) -> None:
 FOLD_CONSTANTS = Pass("fold_constants", _fold_constants, _verify_parts)
 FUSE = Pass("fuse", _fuse, required=True)
 LOWER = Pass("lower", _lower, _verify_kernels, required=True)
+OVERLAP = Pass("overlap", _overlap, _verify_kernels, when=_is_host)
 SHARE_BUFFERS = Pass("share_buffers", _share_buffers, _verify_buffers)
 PLAN = Pass("plan", _plan, required=True)  # a plan verifies the addresses that it gives out, for each size
 
@@ -278,7 +291,7 @@ PIPELINE = (
     Stage("folded", (FOLD_CONSTANTS,)),
     Stage("groups", (FUSE,)),
     Stage("kernels", (LOWER,)),
-    Stage("plan", (SHARE_BUFFERS, PLAN)),
+    Stage("plan", (OVERLAP, SHARE_BUFFERS, PLAN)),
 )
 
 

@@ -63,7 +63,7 @@ def _of(step: Step, plan: ExecutionPlan, parent: int | None) -> Facts:
         return Facts(_name(step, nodes), kind, nbytes, flops, _lines(nodes, lines), _tile(step.kernel), parent, itemsize)
     own = _lines([step.node], lines)
     if isinstance(step, HostStep):
-        return Facts(step.op.name, "host", _bytes(step.bindings), int(work(step.node)), own, parent=parent)
+        return Facts(step.title, "host", _bytes(step.bindings), int(work(step.node)), own, parent=parent)
     inside = {line for p in step.execution_plans for line in _lines(p.graph.nodes(), p.graph.lines)}
     kind = "branch" if step.node.op.name == "switch" else "loop"
     return Facts(step.node.op.name, kind, lines=tuple(dict.fromkeys([*own, *sorted(inside)])), parent=parent)

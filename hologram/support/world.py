@@ -21,26 +21,69 @@ class Call(NamedTuple):
         return self.text + self.place
 
 
+class Network(NamedTuple):
+    """What messages between processes cost (the alpha-beta model): each ``latency`` seconds, and one second for each ``bandwidth`` bytes that a rank
+    sends; of many at once each further one ``message`` seconds.
+
+    All ranks have the same figures, since these decide which collectives go together.
+
+    >>> hg.distributed.Network(latency=20e-6, bandwidth=10e9)
+    Network(latency=2e-05, bandwidth=10000000000.0, message=5e-06)
+    """
+
+    latency: float = 100e-6
+    bandwidth: float = 1e9
+    message: float = 5e-6
+
+
+class Pending(Protocol):
+    """Messages under way."""
+
+    def wait(self, sent: bool = True) -> None:
+        """Until all have come, and with ``sent`` all have gone. Raises DistributedError where a rank is lost, late or at another call."""
+
+
 class World(Protocol):
-    """``size`` processes, of which this is number ``rank``."""
+    """``size`` processes, of which this is number ``rank``. One thread at a time has ``lock`` and is in a collective."""
 
     rank: int
     size: int
+    network: Network
+    lock: Any
 
-    def exchange(self, call: Call, sends: Mapping[int, Any], receives: Mapping[int, Any]) -> None:
-        """Sends buffers to ranks and fills others from ranks; buffers are arrays of bytes without gaps.
+    def begin(self, call: Call, sends: Mapping[int, Any], receives: Mapping[int, Any], phase: int = 0) -> Pending:
+        """Begins to send buffers to ranks and to fill others from ranks; buffers are arrays of bytes without gaps, which stay until the wait.
 
-        Messages between two ranks arrive in their order. Raises DistributedError where a rank is lost, late or at another call.
+        Messages of one call and phase between two ranks arrive in their order.
         """
+
+    def fail(self, error: BaseException, messages: Any = None) -> None:
+        """No other collective runs."""
+
+    def close(self) -> None:
+        """Ends all messages under way, here and elsewhere, with an error."""
 
 
 class Alone:
     """A process without others."""
 
-    rank, size = 0, 1
+    rank, size, network = 0, 1, Network()
 
-    def exchange(self, call: Call, sends: Mapping[int, Any], receives: Mapping[int, Any]) -> None:
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+
+    def begin(self, call: Call, sends: Mapping[int, Any], receives: Mapping[int, Any], phase: int = 0) -> Alone:
         assert not sends and not receives
+        return self
+
+    def wait(self, sent: bool = True) -> None:
+        """Nothing is under way."""
+
+    def fail(self, error: BaseException, messages: Any = None) -> None:
+        """Without others there is nothing to keep together."""
+
+    def close(self) -> None:
+        """Nothing is under way."""
 
 
 class _Here(threading.local):
@@ -54,6 +97,11 @@ _process: list[World] = [Alone()]
 def current_world() -> World:
     """The world of this thread."""
     return _here.world or _process[0]
+
+
+def process_world() -> Any:
+    """The world of the process."""
+    return _process[0]
 
 
 def set_world(world: World | None) -> None:

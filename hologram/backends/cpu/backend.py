@@ -20,7 +20,9 @@ from hologram.backends.residence import on_host
 from hologram.graph.compilation import Compilation
 from hologram.graph.lower.host_step import host_nodes
 from hologram.ir.aval import aval
+from hologram.primitives.host.collectives import COLLECTIVES
 from hologram.settings import settings
+from hologram.support.world import current_world
 
 
 class Generated(NamedTuple):
@@ -94,6 +96,7 @@ def _settled(compilation: Compilation, checked: bool, profiled: bool) -> tuple[s
         "checked" if checked else "",
         "verified" if settings.verify else "",
         "profiled" if profiled else "",
+        str(current_world().network) if any(x.op in COLLECTIVES for x in host) else "",
         *sorted(f"{a.name} from {a.low} to {a.high}" for a in traced.variables()),
     )
 

@@ -10,6 +10,7 @@ SCRATCH_AT = 0
 ARENA_AT = 8
 ARENA_BYTES_AT = 16
 CANCELLED_AT = 24
+PENDING_AT = 32  # how many collectives of the call are under way
 BAR_DONE_AT = 128  # in the slot of a progress bar: the steps that are done
 BAR_LABEL_BYTES = 64  # of its label in UTF-8, with the zeros behind it
 PHASE_BYTES = 144  # of a phase of a Fourier transform's plan

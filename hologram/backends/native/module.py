@@ -33,6 +33,7 @@ from hologram.backends.native.code.records import SIZE_CLASSES, Context, heap, p
 from hologram.backends.native_lang.language import Routine, Struct, fields_of
 from hologram.backends.native_lang.translate import module_ir
 from hologram.errors import BoundsError, OutOfMemory
+from hologram.primitives.host import lanes
 from hologram.settings import listeners, settings
 from hologram.support import forks
 from hologram.support.user_lines import located, where
@@ -180,6 +181,7 @@ def _set_up(m: Module) -> None:
         setattr(p, kind.__name__ + "_type", id(kind))
     p.ndarray_type = id(np.ndarray)
     p.host = id(immortal(_call_host))
+    p.settle = id(immortal(lanes.settle))
     p.tracing = ctypes.addressof(tracing.open_traces)
     p.violation = id(immortal(_raise_violation))
     m.heap.guarded_free = id(immortal(guarded_memory.free))

@@ -48,6 +48,11 @@ class HostStep:
     def op(self) -> Op:
         return self.node.op
 
+    @property
+    def title(self) -> str:
+        """What the step is, for people."""
+        return self.op.name
+
     def reads(self) -> list[Node]:
         """The arrays that the routine reads."""
         return [x for x in self.node.inputs if x.size != 0]

@@ -1,8 +1,9 @@
 """How collectives run: each is one or two exchanges of bytes between ranks, and sums in the order of ranks.
 
-A sum of little data is everyone's data sent to everyone; of much data, each rank gets its part of everyone's, adds it up, and sends the part to
-everyone, so each byte crosses the wire twice. Either way element after element is added in the order of ranks, 16-bit floats in float32 and rounded
-once: the bits depend on nothing but the values and the number of ranks.
+A sum of little data is everyone's data sent to the first rank, and the result sent back; of much data, each rank gets its part of everyone's, adds it
+up, and sends the part to everyone, so each byte crosses the wire twice; block by block, so that a block is added up, in the cache, while the next is
+on the wire. Either way element after element is added in the order of ranks, 16-bit floats in float32 and rounded once: the bits depend on nothing
+but the values and the number of ranks, whatever else is reduced with them.
 """
 
 from __future__ import annotations
@@ -17,11 +18,16 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import DistributedError
-from hologram.support.world import Call, World, current_world
+from hologram.primitives.host.lanes import in_turn
+from hologram.support.world import Call, Pending, World, current_world
 
 LATENCY_BYTES = 100_000  # that the wire carries in the time that an exchange takes anyway
 MAX_SMALL_BYTES = 1 << 20  # of a sum, that each rank sends to every other
 MAX_SCRATCH_BYTES = 1 << 26
+MIN_ALONE_BYTES = 1 << 20  # of an array that is reduced without being copied beside others
+BLOCK_BYTES = 1 << 22  # of a sum, that are on the wire at one time: large enough for the wire, small enough for the cache
+BLOCKS_AHEAD = 2
+PARTS, RESULTS = 0, 1  # phases of a sum
 
 Arrays = Sequence[np.ndarray]
 
@@ -58,10 +64,24 @@ class Reference:
         return out
 
     def into(self, out: Arrays, *args: Any) -> None:
+        in_turn(*self.job(out, *args))
+
+    def job(self, out: Arrays, *args: Any) -> tuple[World, Callable[[], None]]:
+        """The world of this thread, and the collective in it, for another thread to run."""
         arrays, attrs = _parted(args)
         world = current_world()
+        return world, lambda: self.within(world, out, arrays, attrs)
+
+    def within(self, world: World, out: Arrays, arrays: Arrays, attrs: tuple[Any, ...]) -> None:
+        """The collective in a world, from arrays into others. After an exception the world runs no other."""
         found = _call(self.name, world.rank, world.size, tuple([(a.dtype, a.shape) for a in arrays]), attrs)
-        self.run(_Peers(world, *found), [np.asarray(a, order="C") for a in arrays], out, *attrs[:-4])
+        with world.lock:
+            peers = _Peers(world, *found)
+            try:
+                self.run(peers, [np.asarray(a, order="C") for a in arrays], out, *attrs[:-4])
+            except BaseException as e:
+                world.fail(e, peers.under_way)
+                raise
 
 
 @lru_cache(maxsize=4096)
@@ -86,11 +106,18 @@ class _Peers:
     def __init__(self, world: World, members: tuple[int, ...], position: int, call: Call) -> None:
         self.world, self.members, self.position, self.call = world, members, position, call
         self.others = [i for i in range(len(members)) if i != position]
+        self.under_way: list[Pending] = []
+
+    def begin(self, sends: dict[int, np.ndarray], receives: dict[int, np.ndarray], phase: int = PARTS) -> Pending:
+        """As :meth:`World.begin`, by position among the members, of arrays without gaps."""
+        sent, received = ({self.members[i]: _bytes(a) for i, a in some.items() if a.size} for some in (sends, receives))
+        messages = self.world.begin(self.call, sent, received, phase)
+        self.under_way.append(messages)
+        return messages
 
     def exchange(self, sends: dict[int, np.ndarray], receives: dict[int, np.ndarray]) -> None:
-        """As :meth:`World.exchange`, by position among the members, of arrays without gaps."""
-        ranks = self.members
-        self.world.exchange(self.call, {ranks[i]: _bytes(a) for i, a in sends.items()}, {ranks[i]: _bytes(a) for i, a in receives.items()})
+        """Sends and receives, and waits for both."""
+        self.begin(sends, receives).wait()
 
 
 def _bytes(a: np.ndarray) -> np.ndarray:
@@ -135,61 +162,106 @@ def _combined(parts: Arrays, out: np.ndarray, combine: Callable[..., Any]) -> No
 
 
 def _reduce_small(peers: _Peers, arrays: Arrays, out: Arrays, combine: Callable[..., Any]) -> None:
-    """One message to everyone, with all of the arrays."""
-    message = _bytes(arrays[0]) if len(arrays) == 1 else np.concatenate([_bytes(a) for a in arrays])
-    inbox = {i: np.empty(message.size, np.uint8) for i in peers.others}
-    peers.exchange(dict.fromkeys(peers.others, message), inbox)
+    """One message of all of the arrays from everyone to the first rank, and one of the results back; two ranks send each other theirs."""
+    message = _joined(arrays)
+    size, n, me = message.size, len(peers.members), peers.position
+    if n > 2 and me > 0:
+        peers.exchange({0: message}, {0: (result := np.empty(size, np.uint8))})
+        return _parted_into(out, result)
+    inbox = {i: a[:size] for i, a in _inbox(peers, size, message.dtype).items()}
+    arrived = peers.begin({i: message for i in peers.others if n == 2}, inbox)
+    arrived.wait(sent=False)
     start = 0
     for a, o in zip(arrays, out, strict=True):
-        of = [a if i == peers.position else inbox[i][start : start + a.nbytes].view(a.dtype).reshape(a.shape) for i in range(len(peers.members))]
+        of = [a if i == me else inbox[i][start : start + a.nbytes].view(a.dtype).reshape(a.shape) for i in range(n)]
         start += a.nbytes
         _combined(of, o, combine)
+    if n > 2:
+        peers.begin(dict.fromkeys(peers.others, _joined(out)), {}).wait()
+    return arrived.wait()
+
+
+def _joined(arrays: Arrays) -> np.ndarray:
+    """The bytes of all arrays."""
+    return _bytes(arrays[0]) if len(arrays) == 1 else np.concatenate([_bytes(a) for a in arrays])
+
+
+def _parted_into(out: Arrays, message: np.ndarray) -> None:
+    """The bytes of all arrays, written into these."""
+    start = 0
+    for o in out:
+        o[...] = message[start : start + o.nbytes].view(o.dtype).reshape(o.shape)
+        start += o.nbytes
 
 
 def _reduce_large(peers: _Peers, arrays: Arrays, out: Arrays, combine: Callable[..., Any]) -> None:
-    """Each rank reduces its part of the elements, and sends it to everyone; arrays of one type together."""
+    """Each rank reduces its part of the elements, and sends it to everyone; small arrays of one type together."""
     for dtype in dict.fromkeys(a.dtype for a in arrays):
-        alike = [(a, o) for a, o in zip(arrays, out, strict=True) if a.dtype == dtype]
-        given = [a.reshape(-1) for a, _ in alike]
-        if len(alike) == 1:
-            _reduce_parts(peers, given[0], alike[0][1].reshape(-1), combine)
-            continue
-        result = np.empty(sum(a.size for a in given), dtype)
-        _reduce_parts(peers, np.concatenate(given), result, combine)
-        start = 0
+        alike = [(a.reshape(-1), o) for a, o in zip(arrays, out, strict=True) if a.dtype == dtype]
+        small = [(a, o) for a, o in alike if a.nbytes < MIN_ALONE_BYTES] if len(alike) > 1 else []
         for a, o in alike:
-            o[...] = result[start : start + a.size].reshape(a.shape)
-            start += a.size
+            if not small or a.nbytes >= MIN_ALONE_BYTES:
+                _reduce_parts(peers, a, o.reshape(-1), combine)
+        if small:
+            result = np.empty(sum(a.size for a, _ in small), dtype)
+            _reduce_parts(peers, np.concatenate([a for a, _ in small]), result, combine)
+            start = 0
+            for a, o in small:
+                o[...] = result[start : start + a.size].reshape(o.shape)
+                start += a.size
 
 
 def _reduce_parts(peers: _Peers, x: np.ndarray, out: np.ndarray, combine: Callable[..., Any]) -> None:
+    """Every rank adds up one part of ``x``, in blocks: while one is added up the next ones are under way."""
     n, me = len(peers.members), peers.position
     ends = [x.size * i // n for i in range(n + 1)]
-    parts = [slice(ends[i], ends[i + 1]) for i in range(n)]
-    inbox = _inbox(peers, ends[me + 1] - ends[me], x.dtype)
-    peers.exchange({i: x[parts[i]] for i in peers.others}, inbox)
-    _combined([x[parts[me]] if i == me else inbox[i] for i in range(n)], out[parts[me]], combine)
-    peers.exchange({i: out[parts[me]] for i in peers.others}, {i: out[parts[i]] for i in peers.others})
+    most = min(BLOCK_BYTES, MAX_SCRATCH_BYTES // (BLOCKS_AHEAD * n))
+    block = max(1, most // x.itemsize)
+    count = -(-max(ends[i + 1] - ends[i] for i in range(n)) // block)
+
+    def part(i: int, b: int) -> slice:
+        return slice(min(ends[i] + b * block, ends[i + 1]), min(ends[i] + (b + 1) * block, ends[i + 1]))
+
+    inboxes = [_inbox(peers, min(block, ends[me + 1] - ends[me]), x.dtype, k) for k in range(min(BLOCKS_AHEAD, count))]
+    results = [peers.begin({}, {i: out[part(i, b)] for i in peers.others}, RESULTS) for b in range(count)]
+
+    def ask(b: int) -> Pending:
+        mine = part(me, b)
+        into = {i: a[: mine.stop - mine.start] for i, a in inboxes[b % BLOCKS_AHEAD].items()}
+        return peers.begin({i: x[part(i, b)] for i in peers.others}, into)
+
+    asked = [ask(b) for b in range(len(inboxes))]
+    for b in range(count):
+        mine, inbox = part(me, b), inboxes[b % BLOCKS_AHEAD]
+        asked[b].wait(sent=False)
+        size = mine.stop - mine.start
+        _combined([x[mine] if i == me else inbox[i][:size] for i in range(n)], out[mine], combine)
+        results.append(peers.begin({i: out[mine] for i in peers.others}, {}, RESULTS))
+        if b + BLOCKS_AHEAD < count:
+            asked.append(ask(b + BLOCKS_AHEAD))
+    for messages in (*results, *asked):
+        messages.wait()
 
 
 class _Scratch(threading.local):
     """Memory of a thread that is used again: fresh pages cost as much as the wire."""
 
-    memory = np.empty(0, np.uint8)
+    def __init__(self) -> None:
+        self.memory: dict[int, np.ndarray] = {}
 
 
 _scratch = _Scratch()
 
 
-def _inbox(peers: _Peers, size: int, dtype: np.dtype[Any]) -> dict[int, np.ndarray]:
-    """Room for ``size`` elements of every other rank, until the thread's next call."""
+def _inbox(peers: _Peers, size: int, dtype: np.dtype[Any], number: int = 0) -> dict[int, np.ndarray]:
+    """Room for ``size`` elements of every other rank, until the thread's next call. Of ``BLOCKS_AHEAD`` such rooms, the one of a number."""
     nbytes = -(-size * dtype.itemsize // 64) * 64
-    if nbytes * len(peers.others) > _scratch.memory.size:
-        memory = np.empty(nbytes * len(peers.others), np.uint8)
-        if memory.size <= MAX_SCRATCH_BYTES:
-            _scratch.memory = memory
-    else:
-        memory = _scratch.memory
+    needed = nbytes * len(peers.others)
+    memory = _scratch.memory.get(number)
+    if memory is None or needed > memory.size:
+        memory = np.empty(needed, np.uint8)
+        if needed <= MAX_SCRATCH_BYTES:
+            _scratch.memory[number] = memory
     return {p: memory[k * nbytes :][: size * dtype.itemsize].view(dtype) for k, p in enumerate(peers.others)}
 
 

@@ -21,25 +21,32 @@ __all__ = ["ShapeDtypeStruct", "eval_shape", "taken_apart"]
 class ShapeDtypeStruct:
     """Shape and element type of an array, without the array: it may stand for one in :func:`eval_shape` and :func:`export`.
 
+    ``sharding`` says how it is divided, for :func:`hologram.distributed.predict`.
+
     Raises ShapeError, ArgumentError and DTypeError for what describes no array.
 
     >>> hg.ShapeDtypeStruct((2, 3), "float32")
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
 
-    __slots__ = ("shape", "dtype")
+    __slots__ = ("dtype", "shape", "sharding")
 
-    def __init__(self, shape: Any, dtype: Any) -> None:
-        self.shape, self.dtype = shape_of(shape, "ShapeDtypeStruct"), element_type(dtype).np
+    def __init__(self, shape: Any, dtype: Any, *, sharding: Any = None) -> None:
+        self.shape, self.dtype, self.sharding = shape_of(shape, "ShapeDtypeStruct"), element_type(dtype).np, sharding
 
     def __repr__(self) -> str:
-        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype})"
+        over = "" if self.sharding is None else f", sharding={self.sharding}"
+        return f"ShapeDtypeStruct(shape={self.shape}, dtype={self.dtype}{over})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ShapeDtypeStruct) and (self.shape, self.dtype) == (other.shape, other.dtype)
+        return isinstance(other, ShapeDtypeStruct) and self._key == other._key
 
     def __hash__(self) -> int:
-        return hash((self.shape, self.dtype))
+        return hash(self._key)
+
+    @property
+    def _key(self) -> Any:
+        return self.shape, self.dtype, self.sharding
 
 
 def taken_apart(signature: Signature, args: tuple[Any, ...], options: dict[str, Any]) -> Call:

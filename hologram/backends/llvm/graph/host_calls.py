@@ -18,16 +18,18 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
-from hologram.backends.llvm.abi import PHASE_BYTES
+from hologram.backends.llvm.abi import PENDING_AT, PHASE_BYTES
 from hologram.backends.llvm.graph import fourier, lapack
 from hologram.backends.llvm.graph.writer import Frame, GraphWriter
 from hologram.backends.llvm.sharing import GRAIN_NS, SERIAL_NS
 from hologram.backends.llvm.text import Reg
+from hologram.graph.lower.collective_step import DONE, START, WHOLE, CollectiveStep
 from hologram.graph.lower.host_step import HostStep
 from hologram.ir.leaves import const
 from hologram.ir.node import symbolic_bytes
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Expr, Int, is_static
+from hologram.primitives.host import lanes
 from hologram.primitives.host.effects import effect
 
 # --- writing ---------------------------------------------------------------------------------------------------------
@@ -97,7 +99,7 @@ def _call_python(w: GraphWriter, step: HostStep, arrays: list[Reg]) -> None:
     f, nodes = w.f, (*step.node.inputs, *step.results)
     symbolic = [n for n in (*step.node.attrs, *[n for x in nodes for n in x.shape]) if isinstance(n, Expr)]
     text = w.text(_described(step, w.precision))
-    values = [text, *[w.integers.integer(n) for n in symbolic], *arrays]
+    values = [text, Reg("%ctx", "ptr", 1), *[w.integers.integer(n) for n in symbolic], *arrays]
     w.return_if(f.emit(f"call i64 @hg_call_host(ptr %ctx, ptr {_stored(w, values)})", "i64", 1))
 
 
@@ -116,13 +118,15 @@ def _call_where_enabled(w: GraphWriter, step: HostStep, arrays: list[Reg]) -> No
 
 def _described(step: HostStep, precision: str) -> str:
     """A step as a literal: name, whether a routine of the runtime's may take the place of the reference, attributes, [] for one that is an argument,
-    number of operands, and of each array its type and shape, None for an extent that is an argument."""
+    number of operands, of each array its type and shape, None for an extent that is an argument, and for a collective whether the call starts it or
+    waits for it."""
 
     def extent(n: Int) -> Int | None:
         return n if is_static(n) else None
 
     types = [(x.dtype.name, tuple(map(extent, x.shape))) for x in (*step.node.inputs, *step.results)]
-    return repr((step.op.name, precision != "exact", tuple(map(_literal, step.node.attrs)), len(step.node.inputs), types))
+    when = (step.phase, step.number) if isinstance(step, CollectiveStep) else (WHOLE, 0)
+    return repr((step.op.name, precision != "exact", tuple(map(_literal, step.node.attrs)), len(step.node.inputs), types, *when))
 
 
 # --- Python objects in attributes ------------------------------------------------------------------------------------
@@ -162,26 +166,34 @@ def call(args: int) -> None:
 
 @lru_cache(maxsize=1024)
 def _prepared(text: bytes) -> Callable[[int], None]:
-    name, free, attrs, operands, types = ast.literal_eval(text.decode())
-    reference, routine = TABLE[name].reference, ROUTINES.get(name) if free else None
+    name, free, attrs, operands, types, phase, number = ast.literal_eval(text.decode())
+    reference: Any = TABLE[name].reference
+    routine = ROUTINES.get(name) if free else None
     into = getattr(reference, "into", None)  # of routines that write their results in place
     shapes = [(dtypes.of(d), shape) for d, shape in types]
     unknown = attrs.count([]) + sum(n is None for _, shape in shapes for n in shape)
 
+    if phase == DONE:
+        return lambda args: lanes.finish(ctypes.c_int64.from_address(args + 8).value, PENDING_AT, number)
+
     def run(args: int) -> None:
-        words = (ctypes.c_int64 * (1 + unknown + len(shapes))).from_address(args)
-        extents = iter(words[1 : 1 + unknown])
+        words = (ctypes.c_int64 * (2 + unknown + len(shapes))).from_address(args)
+        extents = iter(words[2 : 2 + unknown])
         arrays = []
         attributes = [next(extents) if a == [] else _objects[next(iter(a))] if isinstance(a, set) else a for a in attrs]
-        for address, (dtype, shape) in zip(words[1 + unknown :], shapes, strict=True):
+        for address, (dtype, shape) in zip(words[2 + unknown :], shapes, strict=True):
             arrays.append(_view(address, dtype, tuple(next(extents) if n is None else n for n in shape)))
         if routine is not None and routine(name, arrays, attributes):
             return
-        for a in arrays[:operands]:
-            a.flags.writeable = False
+        if phase == START:
+            world, job = reference.job(arrays[operands:], *arrays[:operands], *attributes)
+            lanes.start(world, job, words[1], PENDING_AT, number)
+            return
         if into is not None:
             into(arrays[operands:], *arrays[:operands], *attributes)
             return
+        for a in arrays[:operands]:
+            a.flags.writeable = False
         for to, value in zip(arrays[operands:], reference(*arrays[:operands], *attributes), strict=True):
             np.copyto(to, value)
 

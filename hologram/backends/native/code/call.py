@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from hologram.backends.native.code.capi import (
     Py_DecRef,
+    PyErr_Fetch,
     PyErr_NoMemory,
     PyErr_Occurred,
+    PyErr_Restore,
     PyEval_RestoreThread,
     PyEval_SaveThread,
     PyMem_RawCalloc,
@@ -24,6 +26,7 @@ from hologram.backends.native.code.team import run_in_team
 # mypy: disable-error-code="return-value"
 from hologram.backends.native_lang.language import (
     Array,
+    address,
     exported,
     i64,
     integer,
@@ -126,6 +129,19 @@ def need_arena(context: Context, nbytes: i64) -> i64:
 
 
 @native
+def collectives_settle(context: Context) -> void:
+    """Waits until nothing reads or writes the memory of a call that was cancelled. An exception that is set stays set."""
+    PyErr_Fetch(address(context.raised), address(context.raised_value), address(context.raised_trace))
+    if with_gil(context, process.settle, integer(context)) != 0:
+        PyErr_Restore(None, None, None)
+    context.pending = 0
+    PyErr_Restore(context.raised, context.raised_value, context.raised_trace)
+    context.raised = None
+    context.raised_value = None
+    context.raised_trace = None
+
+
+@native
 def execute(context: Context, graph: Graph, buffers: ptr, arena_bytes: i64, flags: i64) -> i64:
     """Runs a graph, without the GIL if it is long. Zero, and an exception, where it was cancelled, lacks memory or violates bounds."""
     if need_arena(context, arena_bytes) == 0:
@@ -154,6 +170,8 @@ def execute(context: Context, graph: Graph, buffers: ptr, arena_bytes: i64, flag
         return 1
     if context.bars != 0:
         bars_drop(context)
+    if context.pending != 0:
+        collectives_settle(context)
     raise_violation(context)
     if PyErr_Occurred() is None:
         PyErr_NoMemory()

@@ -3,7 +3,7 @@ records of process-wide state."""
 
 from __future__ import annotations
 
-from hologram.backends.llvm.abi import ARENA_AT, ARENA_BYTES_AT, BAR_DONE_AT, CANCELLED_AT, SCRATCH_AT
+from hologram.backends.llvm.abi import ARENA_AT, ARENA_BYTES_AT, BAR_DONE_AT, CANCELLED_AT, PENDING_AT, SCRATCH_AT
 from hologram.backends.native_lang.language import Array, Function, Struct, at, i32, i64, instance, ptr, u32, void
 
 SIZE_CLASSES = 192  # covers every size up to 2**52 bytes
@@ -108,6 +108,7 @@ class Context(Struct):
     arena: ptr = at(ARENA_AT)
     arena_bytes: i64 = at(ARENA_BYTES_AT)
     cancelled: i64 = at(CANCELLED_AT)
+    pending: i64 = at(PENDING_AT)
     thread_state: ptr  # of the caller while it runs without the GIL
     polls: i64  # the caller is the thread that gets signals
     last_poll: i64  # ticks
@@ -364,6 +365,7 @@ class Process(Struct):
     dispatcher_fallback: i64
     tracing: Array[i64]  # its first element counts open traces: nonzero sends every call to Python
     host: ptr  # Python callable of the address of a host op's arguments
+    settle: ptr  # Python callable of the address of a Context that has collectives under way
     violation: ptr  # Python callable of the address of a Context whose kernel has violated bounds
     epoch: i64
     clock: i64

@@ -1,0 +1,78 @@
+"""Predictions: what ranks send is what they are predicted to send, clocks go on as the schedule says, and meshes need not be there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hologram as hg
+from hologram.distributed import Mesh, NamedSharding, Network, PartitionSpec, predict, simulate, simulation
+from hologram.distributed.prediction import traffic
+from hologram.errors import ArgumentError
+from tests.support.distributed.overlap import SIZE, gradients, weights
+
+P = PartitionSpec
+RUNS = {
+    "psum": lambda x: hg.lax.psum(x, "x"),
+    "pmax": lambda x: hg.lax.pmax(x, "x"),
+    "all_gather": lambda x: hg.lax.all_gather(x, "x"),
+    "psum_scatter": lambda x: hg.lax.psum_scatter(x, "x", tiled=True),
+    "all_to_all": lambda x: hg.lax.all_to_all(x, "x", 0, 0, tiled=True),
+    "ppermute": lambda x: hg.lax.ppermute(x, "x", [(0, 1), (1, 0)]),
+    "pbroadcast": lambda x: hg.lax.pbroadcast(x, "x", 1),
+}
+
+
+@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("size", [12, 1_200_000])
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_ranks_send_what_is_predicted(name: str, size: int, ranks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: Counter[int] = Counter()
+    begin = simulation._Rank.begin
+
+    def counting(self: Any, call: Any, sends: Mapping[int, Any], receives: Any, phase: int = 0) -> Any:
+        sent[self.rank] += sum(a.nbytes for a in sends.values())
+        return begin(self, call, sends, receives, phase)
+
+    monkeypatch.setattr(simulation._Rank, "begin", counting)
+    x = np.ones(size, np.float32)
+    specs = P("x") if name in ("psum_scatter", "all_to_all", "ppermute") else P()
+    simulate(ranks).run(lambda: hg.shard_map(RUNS[name], hg.make_mesh((ranks,), "x"), P(), specs, check_vma=False)(x))
+    assert max(sent.values()) == traffic(name, x.nbytes, ranks)[1]
+
+
+def test_communication_hides_behind_computation() -> None:
+    mesh = Mesh(np.arange(512), "x")
+    step = hg.shard_map(gradients, mesh, (P(), P("x")), P())
+    x = hg.ShapeDtypeStruct((512 * SIZE, SIZE), "float32", sharding=NamedSharding(mesh, P("x")))
+    slow, fast = (predict(step, mesh, Network(1e-6, bandwidth, 0.0))(weights(), x) for bandwidth in (1e6, 1e15))
+    assert slow.bytes_sent == fast.bytes_sent == len(weights()) * 2 * (4 * SIZE**2 - 4 * SIZE**2 // 512)
+    assert slow.seconds == pytest.approx(slow.compute_seconds + slow.exposed_seconds)
+    assert slow.exposed_seconds < slow.communication_seconds and fast.seconds < slow.seconds
+    assert fast.seconds == pytest.approx(fast.compute_seconds, rel=0.5)
+    least = 4 * (2 * len(weights()) * SIZE**2 + SIZE**2)  # weights, updated weights and the rank's rows alone
+    assert least <= slow.peak_bytes < 20 * least
+    assert "ms a call" in str(slow)
+
+
+def test_loops_count_each_step() -> None:
+    mesh = Mesh(np.arange(4), "x")
+    looped = hg.shard_map(lambda x: hg.scan(lambda c, _: (hg.lax.psum(c, "x") / 4, None), x, None, length=10)[0], mesh, P(), P(), check_vma=False)
+    assert predict(looped, mesh, Network())(np.ones(3, np.float32)).messages == 10 * traffic("psum", 12, 4)[2]
+
+
+def test_a_mesh_of_many_ranks() -> None:
+    mesh = Mesh(np.arange(16_384).reshape(128, 128), ("a", "b"))
+    f = hg.shard_map(lambda x: hg.lax.psum(x, "a"), mesh, P("a", "b"), P(None, "b"))
+    sharding = NamedSharding(mesh, P("a", "b"))
+    found = predict(f, mesh, Network(10e-6, 10e9))(hg.ShapeDtypeStruct((1 << 14, 1 << 14), "float32", sharding=sharding))
+    assert found.bytes_sent == traffic("psum", 4 * 128 * 128, 128)[1]
+
+
+def test_what_is_no_mesh() -> None:
+    with pytest.raises(ArgumentError, match="predict takes a Mesh"):
+        predict(lambda x: x, 4)  # type: ignore[arg-type]

@@ -1,0 +1,115 @@
+"""Where collectives start and are waited for, and which sums are one call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hologram as hg
+import hologram.numpy as hnp
+from hologram.distributed import PartitionSpec, simulate
+from hologram.graph.lower.collective_step import DONE, START, WHOLE, CollectiveStep
+from hologram.graph.lower.steps import all_steps
+from hologram.support.world import Network
+from tests.support.distributed.overlap import SIZE, gradients, weights
+
+P = PartitionSpec
+
+
+def plan_of(f: Any, *args: Any) -> Any:
+    def main() -> Any:
+        mesh = hg.make_mesh((2,), "x")
+        return hg.jit(hg.shard_map(f, mesh, P(), P(), check_vma=False)).lower(*args).compile().executable.compilation.execution_plan
+
+    return simulate(2).run(main)[0]
+
+
+def collectives(plan: Any) -> list[CollectiveStep]:
+    return [s for s in all_steps(plan.steps) if isinstance(s, CollectiveStep)]
+
+
+def test_gradients_are_on_the_wire_while_others_are_computed() -> None:
+    plan = plan_of(gradients, weights(), np.ones((2 * SIZE, SIZE), np.float32))
+    steps = collectives(plan)
+    phases = [s.phase for s in steps]
+    assert START in phases and phases.count(START) == phases.count(DONE)
+    for s in steps:
+        if s.phase == START:
+            done = next(d for d in steps if d.phase == DONE and d.number == s.number)
+            begin, end = plan.steps.index(s), plan.steps.index(done)
+            assert any(not isinstance(k, CollectiveStep) for k in plan.steps[begin + 1 : end])
+            kept = {plan.buffer(n) for n in done.bindings}
+            changed = {plan.buffer(n) for k in plan.steps[begin + 1 : end] for n in k.writes()}
+            assert not kept & changed
+            for n, first, last, _ in plan.temporaries:
+                if n in kept:
+                    assert first <= begin or n in map(plan.buffer, done.writes())
+                    assert last >= end
+
+
+def test_small_sums_are_one_call_unless_one_needs_the_other() -> None:
+    def f(a: Any, b: Any) -> Any:
+        s, t = hg.lax.psum(a * 2, "x"), hg.lax.psum(b + 1, "x")
+        m = hg.lax.pmax(a, "x")
+        return s, t, hg.lax.psum(s.sum() + b, "x"), m
+
+    found = [(s.op.name, len(s.node.inputs), s.phase) for s in collectives(plan_of(f, np.ones(3, np.float32), np.ones(5)))]
+    assert sorted(found) == [("pmax", 1, WHOLE), ("psum", 1, WHOLE), ("psum", 2, WHOLE)]
+
+
+def test_what_a_collective_gives_another_is_there() -> None:
+    def main() -> Any:
+        mesh = hg.make_mesh((2,), "x")
+
+        def f(x: Any) -> Any:
+            a = hg.lax.psum(x, "x")
+            b = hg.lax.all_gather(a, "x")
+            c = hg.lax.psum(b.sum(0) * 2, "x")
+            return a, b, c, hg.lax.ppermute(c, "x", [(0, 1), (1, 0)])
+
+        return [np.asarray(v) for v in hg.shard_map(f, mesh, P(), P(), check_vma=False)(np.arange(3.0))]
+
+    for a, b, c, d in simulate(2).run(main):
+        x = np.arange(3.0)
+        np.testing.assert_array_equal(a, 2 * x)
+        np.testing.assert_array_equal(b, [2 * x, 2 * x])
+        np.testing.assert_array_equal(c, 16 * x)
+        np.testing.assert_array_equal(d, 16 * x)
+
+
+@pytest.mark.parametrize("latency", [0.0, 1e-3])
+def test_bits_are_those_of_one_call_for_each_array(latency: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    def main(together: bool) -> Any:
+        mesh = hg.make_mesh((3,), "x")
+        rng = np.random.default_rng(hg.distributed.process_index())
+        sizes = (1, 7, 1000, 70_001)
+        xs = [(rng.standard_normal(n) * 10.0 ** rng.integers(-8, 8, n)).astype(np.float32) for n in sizes]
+        both = hg.shard_map(lambda a: hg.lax.psum(a, "x"), mesh, P(), P())
+        found = both(xs) if together else [hg.shard_map(lambda a: hg.lax.psum(a, "x"), mesh, P(), P())(x) for x in xs]
+        return [np.asarray(v).tobytes() for v in found]
+
+    monkeypatch.setattr("hologram.distributed.simulation._Rank.network", Network(latency, 1e9))
+    assert simulate(3).run(main, True) == simulate(3).run(main, False)
+
+
+def test_an_error_beside_a_collective_leaves_no_memory_in_use() -> None:
+    def main() -> Any:
+        mesh = hg.make_mesh((2,), "x")
+
+        def fails(v: Any) -> None:
+            raise ValueError("beside")
+
+        def f(ws: Any, x: Any) -> Any:
+            found = gradients(ws, x)
+            hg.debug.callback(fails, hnp.sum(x))
+            return found
+
+        with pytest.raises(Exception, match="beside"):
+            hg.jit(hg.shard_map(f, mesh, P(), P(), check_vma=False))(weights(), np.ones((2 * SIZE, SIZE), np.float32))
+        from hologram.primitives.host import lanes
+
+        return len(lanes._under_way)
+
+    assert simulate(2).run(main)[-1] == 0
