@@ -1,4 +1,4 @@
-"""Machines that code is made for: systems, levels of x86-64, AArch64; and what an assembly text calls."""
+"""Machines that code is made for: systems, levels of x86-64, AArch64; the LLVM text of a graph for one; and what an assembly text calls."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import re
 
 import llvmlite.binding as llvm
 
+from hologram.backends.llvm.graph.module import render_module
 from hologram.backends.llvm.toolchain import target
 from hologram.backends.llvm.toolchain.target import Target
+from hologram.graph.pipeline import compile_to_plan
+from hologram.ir.graph import Graph
 from hologram.settings import override
 
 LEVELS = ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"]
@@ -27,6 +30,11 @@ def machine(level: str, system: str) -> Target:
         return Target(arm, "generic", "+neon")
     with override(target=level):
         return dataclasses.replace(target.host(), triple=x86)
+
+
+def module_text(graph: Graph, precision: str, machine: Target) -> str:
+    schedule = compile_to_plan(graph, precision, machine.tile)
+    return render_module(schedule, schedule.allocate({}) if schedule.static else None, precision, machine)
 
 
 def called(assembly: str) -> set[str]:

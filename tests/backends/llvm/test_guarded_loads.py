@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -13,21 +12,11 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.llvm.toolchain.target import _LEVELS, _features_of
 from hologram.settings import override
+from tests.support.graphs.guarded_programs import GUARDED
 
 HERE = llvm.get_host_cpu_features()
 LEVELS = [level for level in _LEVELS if all(HERE.get(f, True) for f in _features_of(level))] if "sse2" in HERE else [""]
 WIDTHS = (3, 5, 7, 8, 12, 15, 17, 24, 31, 40)
-
-PROGRAMS: dict[str, Callable[[Any, Any], Any]] = {
-    "pad": lambda xp, x: xp.pad(x, ((1, 1), (1, 2)), constant_values=1),
-    "pad left": lambda xp, x: xp.pad(x, ((0, 2), (9, 0)), constant_values=1),
-    "pad rows": lambda xp, x: xp.pad(x, ((2, 1), (0, 0)), constant_values=1),
-    "pad and reduce": lambda xp, x: xp.max(xp.pad(x, ((1, 1), (1, 2)), constant_values=-1), axis=1),
-    "pad and scan": lambda xp, x: xp.cumsum(xp.pad(x, ((1, 1), (1, 2)), constant_values=1), axis=0),
-    "rows": lambda xp, x: xp.concatenate([x[:, ::-1], xp.zeros_like(x[:1]), x + 1]),
-    "columns": lambda xp, x: xp.concatenate([x, x + 1], axis=1)[:, ::-1],
-    "roll": lambda xp, x: xp.roll(x, (1, 2), (0, 1)),
-}
 
 
 @pytest.mark.crossed
@@ -38,5 +27,5 @@ def test_guarded_loads(level: str, dtype: Any) -> None:
     with override(target=level, cache=False):
         for width in WIDTHS:
             x = rng.integers(-9, 9, (3, width)).astype(dtype)
-            for name, got in hg.jit(lambda x: {n: f(hnp, x) for n, f in PROGRAMS.items()})(x).items():
-                np.testing.assert_array_equal(got, PROGRAMS[name](np, x).astype(got.dtype), err_msg=f"{name} of {width} columns")
+            for name, got in hg.jit(lambda x: {n: f(hnp, x) for n, f in GUARDED.items()})(x).items():
+                np.testing.assert_array_equal(got, GUARDED[name](np, x).astype(got.dtype), err_msg=f"{name} of {width} columns")

@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.llvm.graph.module import render_module
 from hologram.backends.llvm.toolchain import target
-from hologram.backends.llvm.toolchain.target import Target
-from hologram.graph.pipeline import compile_to_plan
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
 from hologram.settings import override
@@ -23,18 +20,13 @@ from tests.support.building import Draft
 from tests.support.graphs.programs import PROGRAMS
 from tests.support.graphs.random_graphs import arguments, exact_graphs, seeds, values_of
 from tests.support.graphs.small_graphs import small_graphs
-from tests.support.machines import EXTERNAL, LEVELS, TRIPLES, called, machine, runnable
+from tests.support.machines import EXTERNAL, LEVELS, TRIPLES, called, machine, module_text, runnable
 from tests.support.op_batches import KINDS, batch_graph, runs_alone
 from tests.support.optable import Case, assert_agree, cases_of, compiler, mismatch, rows, seeded
 
 MAGIC = {"linux": b"\x7fELF", "macos": b"\xcf\xfa\xed\xfe", "windows": (b"\x64\x86", b"\x64\xaa")}
 CASES_OF_A_ROW = 2
 BATCH = 40
-
-
-def module_text(graph: Graph, precision: str, machine: Target) -> str:
-    schedule = compile_to_plan(graph, precision, machine.tile)
-    return render_module(schedule, schedule.allocate({}) if schedule.static else None, precision, machine)
 
 
 def sample() -> list[Case]:

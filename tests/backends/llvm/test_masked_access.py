@@ -11,9 +11,8 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from tests.backends.llvm.test_guarded_loads import PROGRAMS as GUARDED
-from tests.backends.llvm.test_kernel import module_text
-from tests.support.machines import machine
+from tests.support.graphs.guarded_programs import GUARDED
+from tests.support.machines import machine, module_text
 
 _ACCESS = re.compile(r"@llvm\.masked\.(?:load|store)\.\S+\(.*?ptr (%\w+), i32 \d+, <\d+ x i1> (%\w+)")
 _TAIL = re.compile(r"icmp ult <\d+ x i\d+> <i\d+ 0, i\d+ 1,")  # of the last vector of a loop, in which the first lane is always live
