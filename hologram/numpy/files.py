@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from hologram.errors import ArgumentError
 from hologram.numpy.arguments import array, wrap
 from hologram.numpy.ordering import complex_sorted
+from hologram.support.user_lines import located
 from hologram.trace.convert import asarray
 from hologram.trace.tensor import Tensor
 
@@ -17,13 +20,23 @@ __all__ = [
     "savez", "set_printoptions", "sort_complex",
 ]  # fmt: skip
 
+_PATHS = (str, bytes, os.PathLike)
+
+
+def _opened(file: Any, what: str) -> Any:
+    """``file``, a path or an open file. Raises ArgumentError for anything else."""
+    if not isinstance(file, _PATHS) and not hasattr(file, "read") and not hasattr(file, "write"):
+        raise located(ArgumentError(f"{what}: file is a path or an open file, not {type(file).__name__}"))
+    return file
+
+
 get_printoptions, printoptions, set_printoptions = np.get_printoptions, np.printoptions, np.set_printoptions
 
 
 def load(file: Any, *args: Any, **options: Any) -> Any:
     """The array of a file that :func:`save` wrote, as a Tensor; of one that :func:`savez` wrote what ``numpy.load`` gives, an archive of ndarrays.
 
-    Arguments and errors are those of ``numpy.load``.
+    Arguments and errors are those of ``numpy.load``. Raises ArgumentError for what is neither a path nor an open file.
 
     >>> import io
     >>> file = io.BytesIO()
@@ -31,7 +44,7 @@ def load(file: Any, *args: Any, **options: Any) -> Any:
     >>> hnp.load(io.BytesIO(file.getvalue()))
     Tensor([1., 1.], dtype=float32)
     """
-    found = np.load(file, *args, **options)
+    found = np.load(_opened(file, "load"), *args, **options)
     return asarray(found) if isinstance(found, np.ndarray) else found
 
 
@@ -41,7 +54,7 @@ def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
     >>> import io
     >>> hnp.save(io.BytesIO(), hnp.ones(2))
     """
-    np.save(file, np.asarray(arr), allow_pickle=allow_pickle)
+    np.save(_opened(file, "save"), np.asarray(arr), allow_pickle=allow_pickle)
 
 
 def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
@@ -50,11 +63,11 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
     >>> import io
     >>> hnp.savez(io.BytesIO(), hnp.ones(2), b=hnp.zeros(1))
     """
-    np.savez(file, *[np.asarray(x) for x in args], allow_pickle=allow_pickle, **{k: np.asarray(x) for k, x in kwds.items()})
+    np.savez(_opened(file, "savez"), *[np.asarray(x) for x in args], allow_pickle=allow_pickle, **{k: np.asarray(x) for k, x in kwds.items()})
 
 
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Tensor:
-    """The bytes of a buffer as elements of a type, by default float64. Arguments and errors are those of ``numpy.frombuffer``.
+    """A copy of the bytes of a buffer as elements of a type, by default float64. Arguments and errors are those of ``numpy.frombuffer``.
 
     >>> hnp.frombuffer(bytes([1, 2, 3]), dtype="uint8")
     Tensor([1, 2, 3], dtype=uint8)
@@ -71,7 +84,7 @@ def fromfile(file: Any, dtype: Any = float, count: int = -1, sep: str = "", offs
     ...     hnp.fromfile(file, dtype="int64")
     Tensor([0, 1, 2], dtype=int64)
     """
-    return asarray(np.fromfile(file, dtype, count, sep, offset))
+    return asarray(np.fromfile(_opened(file, "fromfile"), dtype, count, sep, offset))
 
 
 def fromiter(iterable: Iterable[Any], dtype: Any, count: int = -1) -> Tensor:
@@ -89,6 +102,8 @@ def fromstring(string: str, dtype: Any = float, count: int = -1, *, sep: str) ->
     >>> hnp.fromstring("1, 2", dtype="float32", sep=",")
     Tensor([1., 2.], dtype=float32)
     """
+    if not isinstance(string, str):
+        raise located(ArgumentError(f"fromstring: a text is wanted, not {type(string).__name__}"))
     return asarray(np.fromstring(string, dtype, count, sep=sep))
 
 
@@ -116,6 +131,8 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "greedy") ->
     >>> hnp.einsum_path("ij,jk,kl", np.ones((2, 3)), np.ones((3, 4)), np.ones((4, 5)))[0]
     ['einsum_path', (1, 2), (0, 1)]
     """
+    if not isinstance(subscripts, str):
+        raise located(ArgumentError(f"einsum_path: subscripts are a text such as 'ij,jk->ik', not {type(subscripts).__name__}"))
     shapes: list[Any] = [array(x, "einsum_path").shape for x in operands]
     path, text = np.einsum_path(subscripts, *[np.broadcast_to(0.0, s) for s in shapes], optimize=optimize)
     return path, text

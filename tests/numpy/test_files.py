@@ -91,3 +91,12 @@ def test_systems_of_tensors() -> None:
         hg.linalg.tensorsolve(a, b.T)
     with pytest.raises(ArgumentError, match="at least 1"):
         hg.linalg.tensorinv(a, 0)
+
+
+def test_what_is_no_file_is_told() -> None:
+    for f in (hnp.load, hnp.fromfile, lambda x: hnp.save(x, x), lambda x: hnp.savez(x, x)):
+        with pytest.raises(ArgumentError, match="file is a path or an open file, not Tensor"):
+            f(hnp.ones(2))
+    for f in (lambda x: hnp.fromstring(x, sep=","), lambda x: hnp.einsum_path(x, x)):
+        with pytest.raises(ArgumentError, match="text"):
+            f(hnp.ones(2))

@@ -32,6 +32,7 @@ ARRAYS = (
 )  # fmt: skip
 ARGUMENTS: list[tuple[Any, ...]] = [(), (0,), (1,), (2,), (-1,), (0, 1), ((4, 3),), ((0, 1),), ((3, 4),)]
 DIFFERENT = {
+    "frombuffer",  # which copies
     "nan_to_num",  # whose second argument is copy in NumPy
     "polyder", "polyint", "matrix_power",  # of order 0, and 1, their argument itself
 }  # fmt: skip

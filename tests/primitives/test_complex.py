@@ -443,7 +443,6 @@ Z = np.array([1j, 2])
         ("order", lambda: hnp.asarray(Z) < Z, "lt does not take complex128"),
         ("max", lambda: hnp.max(Z), "reduce_max does not take complex128"),
         ("floor", lambda: hnp.floor(Z), "floor does not take complex128"),
-        ("sort", lambda: hnp.sort(Z), "sort does not take complex128"),
         ("atan2", lambda: hnp.atan2(Z, Z), "atan2 does not take complex128"),
     ],
     ids=lambda x: x if isinstance(x, str) else "",
