@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.llvm.graph import lapack
+from hologram.backends.llvm.graph import host_calls, lapack
 from hologram.errors import ArgumentError, DifferentiationError, DTypeError, ShapeError, TransformError, TreeError
 from hologram.linalg import factors
 from hologram.primitives import TABLE
@@ -265,6 +265,45 @@ def test_a_derivative_of_its_own() -> None:
 
     sine.defjvps(lambda t, out, x: t * hg.pure_callback(np.cos, like(x), x))
     np.testing.assert_allclose(np.asarray(hg.jit(hg.grad(lambda x: hnp.sum(sine(x) * 2)))(X)), 2 * np.cos(X))
+
+
+@pytest.fixture
+def other_threads_run_at_collections() -> Iterator[None]:
+    """Collections come often, and run Python, so that threads take turns in the middle of C functions that make objects."""
+    interval, threshold = sys.getswitchinterval(), gc.get_threshold()
+    gc.callbacks.append(run_a_little)
+    sys.setswitchinterval(1e-6)
+    gc.set_threshold(2)
+    yield
+    gc.set_threshold(*threshold)
+    sys.setswitchinterval(interval)
+    gc.callbacks.remove(run_a_little)
+
+
+def run_a_little(*_: Any) -> None:
+    for _n in range(50):
+        pass
+
+
+def test_first_calls_in_many_threads(other_threads_run_at_collections: None) -> None:
+    f = hg.jit(double)
+    want = np.asarray(f(X))
+    failed: list[BaseException] = []
+
+    def call() -> None:
+        try:
+            for _ in range(100):
+                host_calls._prepared.cache_clear()
+                assert np.array_equal(np.asarray(f(X)), want)
+        except BaseException as e:
+            failed.append(e)
+
+    threads = [threading.Thread(target=call) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not failed
 
 
 # --- seeing inside, the disk cache -----------------------------------------------------------------------------------

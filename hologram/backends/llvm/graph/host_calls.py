@@ -7,11 +7,11 @@ symbols, and the addresses of the arrays, are arguments. The op's ``reference`` 
 
 from __future__ import annotations
 
-import ast
 import ctypes
+import json
 import math
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -117,16 +117,18 @@ def _call_where_enabled(w: GraphWriter, step: HostStep, arrays: list[Reg]) -> No
 
 
 def _described(step: HostStep, precision: str) -> str:
-    """A step as a literal: name, whether a routine of the runtime's may take the place of the reference, attributes, [] for one that is an argument,
-    number of operands, of each array its type and shape, None for an extent that is an argument, and for a collective whether the call starts it or
-    waits for it."""
+    """A step as JSON: name, whether a routine of the runtime's may take the place of the reference, attributes, number of operands, of each array its
+    type and shape, null for an extent that is an argument, and for a collective whether the call starts it or waits for it.
+
+    JSON, for any thread may read it while others read something else: CPython 3.11 has one state for all threads that parse Python.
+    """
 
     def extent(n: Int) -> Int | None:
         return n if is_static(n) else None
 
     types = [(x.dtype.name, tuple(map(extent, x.shape))) for x in (*step.node.inputs, *step.results)]
     when = (step.phase, step.number) if isinstance(step, CollectiveStep) else (WHOLE, 0)
-    return repr((step.op.name, precision != "exact", tuple(map(_literal, step.node.attrs)), len(step.node.inputs), types, *when))
+    return json.dumps((step.op.name, precision != "exact", tuple(map(_written, step.node.attrs)), len(step.node.inputs), types, *when))
 
 
 # --- Python objects in attributes ------------------------------------------------------------------------------------
@@ -139,15 +141,27 @@ def is_bound(attrs: tuple[Any, ...]) -> bool:
     return any(is_bound(a) if isinstance(a, tuple) else not isinstance(a, (bool, int, float, str, type(None), Expr)) for a in attrs)
 
 
-def _literal(attribute: Any) -> Any:
-    """An attribute as a literal: [] for an integer that is an argument; for an object of this process, which the compiled graph keeps alive, its
-    number in a set."""
+_ARGUMENT: dict[str, int] = {}
+
+
+def _written(attribute: Any) -> Any:
+    """An attribute for JSON: an empty object for an integer that is an argument; for an object of this process, which the compiled graph keeps alive,
+    its number."""
     if isinstance(attribute, Expr):
-        return []
-    if not is_bound((attribute,)) or isinstance(attribute, tuple):
+        return _ARGUMENT
+    if isinstance(attribute, tuple) or not is_bound((attribute,)):
         return attribute
     _objects[id(attribute)] = attribute
-    return {id(attribute)}
+    return {"object": id(attribute)}
+
+
+def _read(attribute: Any, arguments: Iterator[int]) -> Any:
+    """What :func:`_written` wrote."""
+    if isinstance(attribute, list):
+        return tuple([_read(a, arguments) for a in attribute])
+    if attribute == _ARGUMENT:
+        return next(arguments)
+    return _objects[attribute["object"]] if isinstance(attribute, dict) else attribute
 
 
 # --- calling ---------------------------------------------------------------------------------------------------------
@@ -166,12 +180,12 @@ def call(args: int) -> None:
 
 @lru_cache(maxsize=1024)
 def _prepared(text: bytes) -> Callable[[int], None]:
-    name, free, attrs, operands, types, phase, number = ast.literal_eval(text.decode())
+    name, free, attrs, operands, types, phase, number = json.loads(text)
     reference: Any = TABLE[name].reference
     routine = ROUTINES.get(name) if free else None
     into = getattr(reference, "into", None)  # of routines that write their results in place
     shapes = [(dtypes.of(d), shape) for d, shape in types]
-    unknown = attrs.count([]) + sum(n is None for _, shape in shapes for n in shape)
+    unknown = attrs.count(_ARGUMENT) + sum(n is None for _, shape in shapes for n in shape)
 
     if phase == DONE:
         return lambda args: lanes.finish(ctypes.c_int64.from_address(args + 8).value, PENDING_AT, number)
@@ -180,7 +194,7 @@ def _prepared(text: bytes) -> Callable[[int], None]:
         words = (ctypes.c_int64 * (2 + unknown + len(shapes))).from_address(args)
         extents = iter(words[2 : 2 + unknown])
         arrays = []
-        attributes = [next(extents) if a == [] else _objects[next(iter(a))] if isinstance(a, set) else a for a in attrs]
+        attributes = [_read(a, extents) for a in attrs]
         for address, (dtype, shape) in zip(words[2 + unknown :], shapes, strict=True):
             arrays.append(_view(address, dtype, tuple(next(extents) if n is None else n for n in shape)))
         if routine is not None and routine(name, arrays, attributes):
