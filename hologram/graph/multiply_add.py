@@ -60,17 +60,23 @@ def _pads_with_nothing(x: Node) -> bool:
 
 
 def fuse_products(graph: Graph) -> Graph:
-    """``graph`` with the products that sums take written as ``mad`` and ``fused_mul``."""
+    """``graph`` with the products that sums take written as ``mad`` and ``fused_mul``; the graph itself where there are none."""
+    if "mul" not in graph.op_names():
+        return graph
     b = Builder()
     made: dict[Node, Node] = {}
+    changed = False
     for node in graph.nodes():
-        made[node] = _fused_sum(b, node, made) or _fused_reduction(b, node, made) or b.with_inputs(node, tuple([made[x] for x in node.inputs]))
-    return graph.mapped(made)
+        rule = _FUSED.get(node.op.name)
+        fused = None if rule is None else rule(b, node, made)
+        changed = changed or fused is not None
+        made[node] = fused or b.with_inputs(node, tuple([made[x] for x in node.inputs]))
+    return graph.mapped(made) if changed else graph
 
 
 def _fused_sum(b: Builder, node: Node, made: dict[Node, Node]) -> Node | None:
     """A sum or difference of two operands as ``mad``; None where it takes no product. The difference of a product and itself stays 0."""
-    if node.op.name not in ("add", "sub") or node.inputs[0] is node.inputs[1]:
+    if node.inputs[0] is node.inputs[1]:
         return None
     for k in (0, 1):
         product, other = product_of(node.inputs[k]), made[node.inputs[1 - k]]
@@ -85,8 +91,8 @@ def _fused_sum(b: Builder, node: Node, made: dict[Node, Node]) -> Node | None:
 
 
 def _fused_reduction(b: Builder, node: Node, made: dict[Node, Node]) -> Node | None:
-    """A sum of products over ``fused_mul``; None for any other node. What fills a product up is one as well: of 0 and -0, which adds nothing."""
-    product = product_of(node.inputs[0], padded=True) if node.op.name == "reduce_sum" else None
+    """A ``reduce_sum`` of products over ``fused_mul``; None for any other. What fills a product up is one too: of 0 and -0, which adds nothing."""
+    product = product_of(node.inputs[0], padded=True)
     if product is None:
         return None
     first = next((i for i, move in enumerate(product.moves) if move.op.name == "pad"), len(product.moves))
@@ -94,6 +100,9 @@ def _fused_reduction(b: Builder, node: Node, made: dict[Node, Node]) -> Node | N
     for move in reversed(product.moves[:first]):
         terms = b(move.op, (terms,), move.attrs)
     return b(node.op, (terms,), node.attrs)
+
+
+_FUSED = {"add": _fused_sum, "sub": _fused_sum, "reduce_sum": _fused_reduction}
 
 
 def factors_of(b: Builder, product: Product, made: dict[Node, Node]) -> tuple[Node, ...]:

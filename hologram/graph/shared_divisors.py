@@ -32,6 +32,8 @@ def is_part_of_quotient(x: Node) -> bool:
 
 def share_divisors(graph: Graph) -> Graph:
     """``graph`` with the quotients of one divisor for many numbers as products; the graph itself where there are none."""
+    if "div" not in graph.op_names():
+        return graph
     nodes = graph.nodes()
     if not any(x.op.name == "div" and x.shape and x.dtype.is_float for x in nodes):
         return graph

@@ -16,31 +16,44 @@ from hologram.support.html import html_method
 
 
 class Graph:
-    """``inputs`` (``input`` nodes, in order) to ``outputs``. ``lines`` maps nodes to the user's ``(file, line)``; ``name`` is what was traced."""
+    """``inputs`` (``input`` nodes, in order) to ``outputs``, which stay as they are. ``lines`` maps nodes to the user's ``(file, line)``; ``name`` is
+    what was traced."""
 
-    def __init__(self, inputs: Sequence[Node], outputs: Sequence[Node], lines: dict[Node, Any] | None = None, name: str = "") -> None:
+    def __init__(
+        self,
+        inputs: Sequence[Node],
+        outputs: Sequence[Node],
+        lines: dict[Node, Any] | None = None,
+        name: str = "",
+        order: list[Node] | None = None,  # what :meth:`nodes` would find, where that is known
+    ) -> None:
         self.inputs, self.outputs = list(inputs), list(outputs)
         self.lines = lines if lines is not None else {}
         self.name = name
-        self._ends: tuple[Node, ...] | None = None  # of which the order is known
-        self._nodes: list[Node] = []
-        self._kinds: frozenset[str] = frozenset()
+        self._nodes = order
+        self._kinds: frozenset[str] | None = None
+        self._names: frozenset[str] | None = None
 
     def nodes(self) -> list[Node]:
         """Inputs first (used or not), then everything the outputs need, in topological order."""
-        self._update()
-        return list(self._nodes)
+        return list(self._order())
 
     def kinds(self) -> frozenset[str]:
         """The kinds of the nodes' ops."""
-        self._update()
+        if self._kinds is None:
+            self._kinds = frozenset([n.op.kind for n in self._order()])
         return self._kinds
 
-    def _update(self) -> None:
-        ends = (*self.inputs, *self.outputs)
-        if ends != self._ends:
-            self._ends, self._nodes = ends, topological(ends)
-            self._kinds = frozenset([n.op.kind for n in self._nodes])
+    def op_names(self) -> frozenset[str]:
+        """The names of the nodes' ops."""
+        if self._names is None:
+            self._names = frozenset([n.op.name for n in self._order()])
+        return self._names
+
+    def _order(self) -> list[Node]:
+        if self._nodes is None:
+            self._nodes = topological((*self.inputs, *self.outputs))
+        return self._nodes
 
     def mapped(self, image: Mapping[Node, Node], inputs: Sequence[Node] | None = None) -> Graph:
         """The graph of the images of its inputs (or of other ``inputs``) and outputs. Users' lines go along, the first where nodes share an image."""

@@ -116,9 +116,9 @@ def clear_caches() -> None:
     for forget in forgetting:
         forget()
     from hologram.backends.native import storage
-    from hologram.backends.op_by_op import ready_kernels
+    from hologram.backends.op_by_op import program
 
-    ready_kernels.clear()
+    program.clear()
     storage.clear_caches()
     from hologram.backends.device.runtime import runtimes
 

@@ -150,13 +150,14 @@ class _Walk:
         sources = [x for x in self.order if x.op is leaf] + self.scalar_nodes
         for i, x in enumerate(sources):
             made[x] = build(input_, (), (i, x.shape, x.dtype.name, None))
-        for x in topological(self.roots, stop=lambda n: n in made):
+        for x in topological(self.roots, stop=made.__contains__):
             if x.op is example:
                 raise located(TracedValueError(_NO_VALUE))
             if x not in made:
                 made[x] = build.with_inputs(x, tuple([made[i] for i in x.inputs]))
         lines: Mapping[Node, Any] = recorder.pending_lines or {}
-        return Graph([made[x] for x in sources], [made[x] for x in self.roots], {made[x]: lines[x] for x in made if x in lines} if lines else None)
+        places = {made[x]: lines[x] for x in made if x in lines} if lines else None
+        return Graph([made[x] for x in sources], [made[x] for x in self.roots], places, order=list(dict.fromkeys(made.values())))
 
 
 def _is_kept(x: Node, reader: Op) -> bool:

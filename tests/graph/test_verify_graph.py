@@ -71,11 +71,9 @@ MALFORMED: dict[str, tuple[Callable[[], Graph], str]] = {
 def _broken_body() -> Graph:
     graph = scanned()
     (project,) = graph.outputs
-    body = project.inputs[0].attrs[0].graph
-    add = body.outputs[0]
-    body.outputs[0] = node(add.op.name, *add.inputs, attrs=add.attrs, shape=add.shape)
-    body.outputs.append(add)
-    project.inputs[0].attrs[0].graph.outputs[:] = [body.outputs[0], add]
+    body = project.inputs[0].attrs[0]
+    add = body.graph.outputs[0]
+    body.graph = Graph(body.graph.inputs, [node(add.op.name, *add.inputs, attrs=add.attrs, shape=add.shape), add])
     return graph
 
 

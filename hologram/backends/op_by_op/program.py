@@ -18,7 +18,7 @@ from hologram.backends.op_by_op import ready_kernels
 from hologram.backends.op_by_op.ready_kernels import Use, static_prod
 from hologram.graph.multiply_add import Product, factors_of
 from hologram.graph.pass_manager import Context, run_passes
-from hologram.graph.pipeline import LEGALIZE, canonicalise
+from hologram.graph.pipeline import LEGALIZE, canonicalise_but_for_order
 from hologram.ir.aval import Aval, aval
 from hologram.ir.devices import CPU, backend
 from hologram.ir.graph import Graph
@@ -30,6 +30,8 @@ from hologram.primitives.iota import iota
 from hologram.primitives.reductions import LAST, PAGE
 from hologram.primitives.scalar.composite import pair_dot
 from hologram.primitives.scalar.elementwise import fused_mul
+from hologram.settings import settings
+from hologram.support.lru_cache import Recent
 
 _BY_REFERENCE = ("movement", "gather", "elementwise")  # kinds whose references cost about what a kernel does
 _ALONG_AXES = ("reduce", "scan")
@@ -106,9 +108,10 @@ def op_by_op(graph: Graph, max_ns: float) -> OpByOp | None:
 
     Raises what the compiler raises for a kernel.
     """
-    legal: Graph = run_passes(canonicalise(graph, "standard"), LEGALIZE, Context("standard", backend(CPU).tile))
+    legal: Graph = run_passes(canonicalise_but_for_order(graph, "standard"), LEGALIZE, Context("standard", backend(CPU).tile))
     found = _Drafts(legal.inputs)
-    if not found.take(legal.outputs) or found.ns > max_ns:
+    order = topological(legal.outputs, stop=found.is_end) if "reduce" in legal.kinds() else legal.nodes()
+    if not found.take(order) or found.ns > max_ns:
         return None
     number = {x: i for i, x in enumerate([*legal.inputs, *found.constants, *[d.node for d in found.drafts]])}
     results = [(number[x], aval(x.dtype, x.shape)) for x in legal.outputs]  # type: ignore[arg-type]
@@ -116,12 +119,27 @@ def op_by_op(graph: Graph, max_ns: float) -> OpByOp | None:
     return OpByOp([_step(d, number) for d in found.drafts], constants, results, found.ns, legal)
 
 
+class _Known(NamedTuple):
+    """What a step is for every node of one op, with the same attributes, types and shapes: all but the numbers of its operands."""
+
+    ns: float
+    function: Callable[..., Any]
+    attrs: tuple[Any, ...]
+    result: Aval | None
+
+
+KNOWN_LIMIT = 1024
+_known_steps = Recent(KNOWN_LIMIT)
+_PER_ELEMENT = ("elementwise", "movement")  # kinds whose steps are remembered
+
+
 class _Draft(NamedTuple):
-    """A step whose kernel, if it takes one, is not compiled yet."""
+    """A step whose kernel, if it takes one, is not compiled yet, unless the step is known."""
 
     node: Node
     operands: Sequence[Node]
-    use: Use | None
+    use: Use | _Known | None
+    ns: float
 
 
 class _Drafts:
@@ -134,15 +152,19 @@ class _Drafts:
         self._known = set(inputs)
         self._build = Builder()
 
-    def take(self, roots: Iterable[Node]) -> bool:
-        """Adds steps for all that ``roots`` need; False where one has none."""
-        return all(x in self._known or self._takes(x) for x in topological(roots, stop=self._is_end))
+    def take(self, order: Iterable[Node]) -> bool:
+        """Adds steps for nodes, inputs first; False where one has none."""
+        return all(x in self._known or self._takes(x) for x in order)
 
-    def _is_end(self, x: Node) -> bool:
+    def is_end(self, x: Node) -> bool:
+        """Whether a node has a step already, or takes other operands than its inputs."""
         return x in self._known or _terms(x) is not None
 
     def _takes(self, x: Node) -> bool:
         kind = x.op.kind
+        known = _known_steps.get(_form(x)) if kind in _PER_ELEMENT else None
+        if known is not None:
+            return self._append(_Draft(x, x.inputs, known, known.ns))
         if x.op is const:
             self.constants.append(x)
             self._known.add(x)
@@ -161,7 +183,7 @@ class _Drafts:
         if static_prod([x.inputs[0].shape[a] for a in x.attrs[0]]) > PAGE:
             return False
         factors = factors_of(self._build, product, {f: f for f in product.node.inputs})
-        if not any(f.shape for f in factors) or not self.take(factors):
+        if not any(f.shape for f in factors) or not self.take(topological(factors, stop=self.is_end)):
             return False
         return self._takes_along(x, factors, fused_mul)
 
@@ -173,23 +195,47 @@ class _Drafts:
         return self._add(x, operands, ready_kernels.along_axes(x, axes, operands, term))
 
     def _add(self, x: Node, operands: Sequence[Node], use: Use | None) -> bool:
-        self.drafts.append(_Draft(x, operands, use))
-        self._known.add(x)
-        self.ns += STEP_NS + ELEMENT_NS * x.op.cost * max(static_prod(n.shape) for n in (x, *x.inputs))
+        ns = STEP_NS + ELEMENT_NS * x.op.cost * max(static_prod(n.shape) for n in (x, *x.inputs))
+        return self._append(_Draft(x, operands, use, ns))
+
+    def _append(self, draft: _Draft) -> bool:
+        self.drafts.append(draft)
+        self._known.add(draft.node)
+        self.ns += draft.ns
         return True
+
+
+def _form(x: Node) -> tuple[Any, ...]:
+    """What the step of a node depends on that computes elements one by one, or moves them."""
+    return (settings.code, x.op, x.attrs, x.shape, *[(i.dtype, i.shape) for i in x.inputs])
 
 
 def _step(draft: _Draft, number: Mapping[Node, int]) -> Step:
     x, operands = draft.node, [number[o] for o in draft.operands]
-    if draft.use is None:
-        return Step(_numpy(x), operands, x.attrs, None)
-    signature, sizes = draft.use
+    use = draft.use
+    if type(use) is not _Known:
+        use = _found(x, use, draft.ns)  # type: ignore[arg-type]
+        if x.op.kind in _PER_ELEMENT:
+            _known_steps.put(_form(x), use)
+    return Step(use.function, operands, use.attrs, use.result)
+
+
+def _found(x: Node, use: Use | None, ns: float) -> _Known:
+    if use is None:
+        return _Known(ns, _numpy(x), x.attrs, None)
+    signature, sizes = use
     has_reference = x.op.exact and signature.term is None
     kernel = ready_kernels.kernel_unless_rare(signature) if has_reference else ready_kernels.kernel(signature)
     if kernel is None:
-        return Step(x.op.reference, operands, x.attrs, None)
+        return _Known(ns, x.op.reference, x.attrs, None)
     function, integers = kernel.at(sizes)
-    return Step(function, operands, integers, aval(x.dtype, x.shape))  # type: ignore[arg-type]
+    return _Known(ns, function, integers, aval(x.dtype, x.shape))  # type: ignore[arg-type]
+
+
+def clear() -> None:
+    """Forgets all steps and kernels."""
+    _known_steps.clear()
+    ready_kernels.clear()
 
 
 def _numpy(node: Node) -> Callable[..., Any]:
@@ -213,4 +259,4 @@ def _terms(node: Node) -> Product | None:
     return Product(x, tuple(moves), False) if x.op is fused_mul else None
 
 
-__all__ = ["OpByOp", "op_by_op"]
+__all__ = ["OpByOp", "clear", "op_by_op"]

@@ -113,7 +113,7 @@ def rewrite_top_down(graph: Graph, rules: RuleSet, precision: str, fired: Counte
     b = Rewriter(candidates, fired, _fuel(order), watch)
     for node in order:
         b.table.setdefault((node.op, node.inputs, node.attrs), node)
-    b.users = _count_users(order, graph.outputs)
+    b.users = count_users(order, graph.outputs)
     done: dict[Node, Node] = {i: i for i in graph.inputs}
     for root in graph.outputs:
         _descend(root, graph.lines, done, b)
@@ -156,7 +156,8 @@ def _rewrite_to_fixpoint(node: Node, b: Rewriter) -> Node:
     return node
 
 
-def _count_users(order: list[Node], outputs: Iterable[Node]) -> dict[Node, int]:
+def count_users(order: list[Node], outputs: Iterable[Node]) -> dict[Node, int]:
+    """How many nodes of ``order``, and outputs, read each of them."""
     users = dict.fromkeys(order, 0)
     for node in order:
         for i in dict.fromkeys(node.inputs):

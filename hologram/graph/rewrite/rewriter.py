@@ -31,8 +31,15 @@ class Rule:
     def __repr__(self) -> str:
         return f"<{self.guarantee} rule {self.name}: {self.algebra}>"
 
-    def relevant(self, op: Op, inputs: Sequence[Op], kinds: str) -> bool:
-        """Whether the rule could fire at a node of ``op`` whose inputs are of the given ops and kinds of types. Asked once for each combination."""
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """The ops at whose nodes the rule is tried, by name; ``@kind`` stands for all ops of that kind, ``@word`` for those with that word in their
+        algebra."""
+        raise NotImplementedError
+
+    def relevant(self, inputs: Sequence[Op], kinds: str) -> bool:
+        """Whether the rule could fire at a node of one of its heads whose inputs are of the given ops and kinds of types. Asked once for each
+        combination."""
         raise NotImplementedError
 
     def apply(self, node: Node, b: Rewriter) -> Node | None:

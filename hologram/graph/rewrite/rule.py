@@ -5,6 +5,7 @@ meaning, 2 ULP) or ``fast`` (finite values, reassociation)."""
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -55,9 +56,11 @@ class PatternRule(Rule):
             self._forms = self.pattern.alternatives()  # type: ignore[assignment]
         return self._forms  # type: ignore[return-value]
 
-    def relevant(self, op: Op, inputs: Sequence[Op], kinds: str) -> bool:
-        if self.pattern.op != op.name:
-            return False
+    @property
+    def heads(self) -> tuple[str, ...]:
+        return (self.pattern.op,)
+
+    def relevant(self, inputs: Sequence[Op], kinds: str) -> bool:
         return any(all(_could_match(p, i, k, self.kinds) for p, i, k in zip(f.inputs, inputs, kinds, strict=True)) for f in self.forms)
 
     def apply(self, node: Node, b: Rewriter) -> Node | None:
@@ -88,8 +91,12 @@ class FunctionRule(Rule):
         super().__init__(name, algebra, guarantee)
         self.function, self.ops, self.over, self.among, self.examples = function, ops, over, among, examples
 
-    def relevant(self, op: Op, inputs: Sequence[Op], kinds: str) -> bool:
-        if not _named(op, self.ops) or self.over is not None and not (inputs and _named(inputs[0], self.over)):
+    @property
+    def heads(self) -> tuple[str, ...]:
+        return self.ops
+
+    def relevant(self, inputs: Sequence[Op], kinds: str) -> bool:
+        if self.over is not None and not (inputs and _named(inputs[0], self.over)):
             return False
         return self.among is None or any(_named(i, self.among) for i in inputs)
 
@@ -132,7 +139,13 @@ def rule_fn(
 
 
 def _named(op: Op, names: Iterable[str]) -> bool:
-    return any(n == op.name or n[0] == "@" and (n[1:] == op.kind or n[1:] in op.algebra) for n in names)
+    return not _heads(op).isdisjoint(names)
+
+
+@functools.cache
+def _heads(op: Op) -> frozenset[str]:
+    """The names that stand for ``op`` among a rule's heads."""
+    return frozenset((op.name, "@" + op.kind, *["@" + word for word in op.algebra]))
 
 
 def _could_match(pattern: Pattern, op: Op, kind: str, kinds: str | None) -> bool:
@@ -176,6 +189,7 @@ class RuleSet:
 
     def _candidates(self, rules: list[Rule]) -> Callable[[Node], tuple[Rule, ...]]:
         known: dict[Any, tuple[Rule, ...]] = {}
+        tried = _tried_at(rules)
 
         def candidates(node: Node) -> tuple[Rule, ...]:
             inputs = node.inputs
@@ -189,7 +203,25 @@ class RuleSet:
             got = known.get(key)
             if got is None:
                 ops, kinds = [i.op for i in inputs], "".join([i.dtype.kind for i in inputs])
-                got = known[key] = tuple(r for r in rules if r.relevant(node.op, ops, kinds))
+                got = known[key] = tuple([r for r in tried(node.op) if r.relevant(ops, kinds)])
             return got
 
         return candidates
+
+
+def _tried_at(rules: list[Rule]) -> Callable[[Op], list[Rule]]:
+    """A function from an op to the rules that have it among their heads, in their order."""
+    by_head: dict[str, list[int]] = {}
+    for place, r in enumerate(rules):
+        for head in r.heads:
+            by_head.setdefault(head, []).append(place)
+    known: dict[Op, list[Rule]] = {}
+
+    def tried(op: Op) -> list[Rule]:
+        found = known.get(op)
+        if found is None:
+            places = {place for head in _heads(op) for place in by_head.get(head, ())}
+            found = known[op] = [rules[place] for place in sorted(places)]
+        return found
+
+    return tried

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from hologram import dtypes
 from hologram.dtypes import DType
+from hologram.graph.canonical.normal_form import is_normal
 from hologram.graph.pass_manager import Context
 from hologram.graph.pipeline import canonicalise
 from hologram.graph.rewrite.rewriter import Rewriter
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
-from hologram.ir.node import Node
+from hologram.ir.node import Builder, Node
 from hologram.primitives import TABLE
 from hologram.support.precision import GUARANTEES
 from tests.support.optable import mismatch, special_values
@@ -130,3 +131,27 @@ def test_dense_graphs(family: str, seed: int) -> None:
         if precision == "exact":
             for got, w in zip(evaluate(once, arrays), want, strict=True):
                 assert not mismatch(got, w, 0).any(), f"{graph}\n{once}"
+
+
+def _with_operands_exchanged(graph: Graph, rng: np.random.Generator) -> Graph:
+    """``graph`` with the operands of some of its commutative ops in the other order."""
+    b = Builder()
+    made: dict[Node, Node] = {}
+    for n in graph.nodes():
+        inputs = tuple([made[x] for x in n.inputs])
+        made[n] = b.like(n, inputs[::-1] if "commutative" in n.op.algebra and rng.random() < 0.5 else inputs)
+    return graph.mapped(made)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@given(seed=st.integers(0, 10**6))
+def test_what_is_said_to_be_normal_keeps_its_nodes(family: str, seed: int) -> None:
+    graph = graph_from(seed, family)
+    for precision in GUARANTEES:
+        once = canonicalise(graph, precision)
+        assert is_normal(once, precision) or any(0 in n.shape for n in once.nodes()), f"{once}"
+        for other in (graph, _with_operands_exchanged(once, np.random.default_rng(seed))):
+            if is_normal(other, precision):
+                context = Context(precision)
+                again = canonicalise(other, precision, context)
+                assert set(context.rules()) <= {"commute"} and len(again.nodes()) == len(other.nodes()), f"{other}\n{again}"
