@@ -40,6 +40,7 @@ from hologram.graph.initialized import Initialized
 from hologram.graph.kernel.printer import print_kernel
 from hologram.graph.kernel.verify import verify_kernel
 from hologram.graph.legalize.legalize import legalize
+from hologram.graph.legalize.loop_recurrences import shorten_recurrences
 from hologram.graph.legalize.scalar_replacement import replace_elements
 from hologram.graph.library.attention.device_kernel import MAX_VALUE_ROW_BYTES
 from hologram.graph.library.attention.match import join_attention
@@ -159,6 +160,10 @@ def _replace_elements(graph: Graph, context: Context) -> Graph:
     return replace_elements(graph)
 
 
+def _shorten_recurrences(graph: Graph, context: Context) -> Graph:
+    return shorten_recurrences(graph)
+
+
 def _reduce_in_tiles(graph: Graph, context: Context) -> Graph:
     return reduce_in_tiles(graph)
 
@@ -199,6 +204,7 @@ def _loop_bodies(graph: Graph, context: Context) -> Graph:
 
 LEGALIZE = (
     Pass("replace_elements", _replace_elements, _verify, when=_keeps_registers, kind="control"),
+    Pass("shorten_recurrences", _shorten_recurrences, _verify, when=_keeps_registers, kind="control"),
     Pass("reduce_in_tiles", _reduce_in_tiles, _verify, when=_has_matrix_units, kind="reduce"),
     Pass("block_inner", partial(_block, 1), _verify, when=_reorders, kind="reduce"),  # what attention leaves to derivatives
     Pass("join_attention", _join_attention, _verify, when=_reorders, kind="reduce"),

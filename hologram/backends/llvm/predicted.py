@@ -62,6 +62,19 @@ def _number(v: Any) -> int | None:
     return int(np.frombuffer(v.attrs[1], v.dtype.np)[0]) if isinstance(v, Ins) and v.op == "const" else None
 
 
+def is_bound(ins: Ins) -> bool:
+    """Whether an integer is another one, or one that no value surpasses, as ``shorten_recurrences`` makes it."""
+    if ins.opname != "select" or ins.dtype.kind not in "iu":
+        return False
+    ends = np.iinfo(ins.dtype.np)
+    return any(_number(v) in (ends.min, ends.max) for v in ins.args[1:])
+
+
+def bound(f: FunctionText, select: str, t: str) -> Reg:
+    """A bound as one value: LLVM would compare with both of what it may be, and choose between the results when the last value comes."""
+    return f.emit(f"call {t} @llvm.expect.{t}({t} {f.emit(select, t, 1).text}, {t} 0)", t, 1)
+
+
 def wrapped(f: FunctionText, x: Reg, from_end: Reg) -> Reg:
     """``x`` where it is not negative, else ``from_end``, by a branch."""
     return f.branch_around(f.emit(f"icmp slt {x.typed}, 0", "i1", 1), lambda: f.emit(f"freeze {from_end.typed}", x.type, 1), x)

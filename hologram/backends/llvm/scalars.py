@@ -240,6 +240,8 @@ class ScalarCode:
         op: Any = ins.op
         if op.name in ("max", "min") and ins.dtype.kind in "iu" and not any(map(self._knows, ins.args)):
             return predicted.extreme(self.f, args[0], args[1], ins.dtype, op.name == "max")
+        if predicted.is_bound(ins):
+            return predicted.bound(self.f, self.spell(op, ins.dtype, ins.dtype, args, 1), args[1].type)
         if not self.is_inlined:
             return None
         usual = predicted.clamped(ins)

@@ -150,6 +150,21 @@ def test_what_is_less_is_chosen_without_a_branch() -> None:
     assert "!unpredictable" not in _text(lambda xs: hg.scan(lambda s, x: (hnp.minimum(s, 7) + x, None), 0, xs)[0], xs[0])
 
 
+def test_what_a_step_waits_for_is_compared_once() -> None:
+    """The value of the last step takes part in one comparison and one choice, between it and what is known before."""
+    xs = RNG.integers(0, 100, (4, 300))
+
+    def step(s: Any, x: Any) -> Any:
+        return hnp.where(x[0] == x[1], x[3], hnp.maximum(x[2], s)), None
+
+    text = _text(lambda xs: hg.scan(step, 0, tuple(xs[i] for i in range(4)))[0], xs)
+    block = _block(text, r"llvm\.expect\.i64")
+    (bound,) = re.findall(r"(%\S+) = call i64 @llvm\.expect", block)[:1]
+    compared = re.findall(rf"icmp \w+ i64 .*{re.escape(bound)}(?![\w.])", block)
+    assert len(compared) == 1
+    assert len(re.findall(r"= select", block)) == 3 * len(re.findall(r"@llvm\.expect", block))
+
+
 @given(st.integers(2, 2**44), st.integers(1, 2**20))
 def test_equal_parts(length: int, most: int) -> None:
     part = loops._equal_part(length, min(most, length - 1))
