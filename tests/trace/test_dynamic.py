@@ -17,7 +17,7 @@ from hologram.ir.interpreter import evaluate
 from hologram.ir.node import Node
 from hologram.ir.symbolic import floordiv, var
 from hologram.primitives.reductions import PAGE
-from tests.support.building import Draft, layer_norm, scheduled, softmax
+from tests.support.building import Draft, layer_norm, product, scheduled, softmax
 from tests.support.kernel_interpreter import run_schedule
 from tests.support.optable import compiler, mismatch, ordinary_values, rows, seeded
 
@@ -123,6 +123,13 @@ def _gathers(d: Draft, n: Any) -> list[Node]:
     return [d.take(table, wrapped, 0), d.take(x, d("rem", d.input(4, dtype="int64"), d.const(10, "int64")), 0)]
 
 
+def _products(d: Draft, n: Any) -> list[Node]:
+    """Of rows that may be one, or none: tiles have several."""
+    x, w = d.input(2 * n, 16), d.input(16, 32)
+    few = [d.part(x, 0, n, 2 * n), d.part(x, 0, 0, 2 * n, 2)]
+    return [product(d, rows, w) for rows in [*few, x]]
+
+
 def _expensive(d: Draft, n: Any) -> list[Node]:
     """Values between kernels, whose places in the arena depend on the size."""
     x = d.input(n)
@@ -151,6 +158,7 @@ PROGRAMS: dict[str, tuple[Program, int]] = {  # and the least size
         ("edges", _edges, 0),
         ("slices", _slices, 0),
         ("gathers", _gathers, 0),
+        ("products", _products, 0),
         ("expensive", _expensive, 0),
     ]
 }

@@ -37,9 +37,9 @@ class LanesWriter(MemoryWriter):
 
     def scoped(self, body: Any) -> Any:
         """Runs ``body()``; what it defines is forgotten after it, since its block need not dominate what follows."""
-        saved = dict(self.env), dict(self.exprs), dict(self.vars), dict(self.blocks)
+        saved = dict(self.env), dict(self.values), dict(self.exprs), dict(self.vars), dict(self.blocks)
         out = body()
-        self.env, self.exprs, self.vars, self.blocks = saved
+        self.env, self.values, self.exprs, self.vars, self.blocks = saved
         return out
 
     def _range(self, loop: Loop) -> tuple[Reg, Reg]:

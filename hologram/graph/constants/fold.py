@@ -15,7 +15,7 @@ This works on legalized graphs (:mod:`hologram.graph.legalize.legalize`), where 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from hologram.graph.legalize.variation import Variation
 from hologram.graph.schedule.layout import memory_offsets, stride_along
@@ -25,7 +25,7 @@ from hologram.ir.graph import Graph
 from hologram.ir.leaves import FoldedConstant, input_, leaf
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE, Op
-from hologram.ir.symbolic import Int, prod, symbols_of
+from hologram.ir.symbolic import Int, bounds, prod, symbols_of
 from hologram.ir.traversal import reachable, topological
 from hologram.primitives.scalar.elementwise import PRODUCTS
 
@@ -117,18 +117,18 @@ class _Search:
         if reader.op.kind == "control":
             self._look_at_operand(x)
             return
-        while x.op.kind == "movement" and len(x.inputs) == 1 and x.inputs[0].size <= x.size:  # type: ignore[operator]
+        while x.op.kind == "movement" and len(x.inputs) == 1 and _is_no_larger(x.inputs[0], x):
             x = x.inputs[0]
         if self.in_body:
             return  # canonical reduction has taken out of bodies what pays
-        if x in self.works and self._extent(x) == x.size and _nbytes([x]) <= _nbytes(self.made_of[x]):
+        if x in self.works and self._extent(x) == x.size and _fits(_nbytes([x]), _nbytes(self.made_of[x])):
             self._fold(x)
 
     def _look_at_operand(self, x: Node) -> None:
         """Holds what a loop or branch reads as ``x``, unless it stands in memory."""
         while x.op.name == "reshape":
             (x,) = x.inputs
-        if x.op.kind != "leaf" and _nbytes([x]) <= MAX_FILL_RATIO * _nbytes(self.made_of[x]):
+        if x.op.kind != "leaf" and _fits(_nbytes([x]), MAX_FILL_RATIO * _nbytes(self.made_of[x])):
             self._fold(x)
 
     def _extent(self, x: Node) -> Int:
@@ -138,9 +138,10 @@ class _Search:
     def _fold(self, x: Node) -> Node | None:
         """What stands for ``x``, None where there is no room for it."""
         if x not in self.folded:
-            if _nbytes([x]) > self.left:
+            nbytes = _nbytes([x])
+            if not _fits(nbytes, self.left):
                 return None
-            self.left -= _nbytes([x])
+            self.left -= nbytes
             folded = FoldedConstant(len(self.folded))
             attrs = (len(self.graph.inputs) + folded.index, x.shape, x.dtype.name, folded) if self.in_body else (folded, x.shape, x.dtype.name)
             self.folded[x] = self.build(input_ if self.in_body else leaf, (), attrs)
@@ -335,9 +336,15 @@ def _is_far(factor: Node, down: int, columns: int) -> bool:
     return False
 
 
-def _fits(nbytes: Int, limit: Int) -> bool:
+def _is_no_larger(x: Node, y: Node) -> bool:
+    """Whether ``x`` has no more elements than ``y``, whatever symbolic extents are."""
+    slack, _ = bounds(y.size - x.size)
+    return slack is not None and slack >= 0
+
+
+def _fits(nbytes: Int, limit: Int) -> TypeGuard[int]:
     return isinstance(nbytes, int) and isinstance(limit, int) and nbytes <= limit
 
 
-def _nbytes(nodes: Iterable[Node]) -> int:
+def _nbytes(nodes: Iterable[Node]) -> Int:
     return sum(n.size * n.dtype.itemsize for n in nodes)

@@ -16,6 +16,7 @@ from hologram.graph.kernel.ir import KERNEL_OPS, Acc, Accumulate, Buffer, Kernel
 from hologram.graph.kernel.printer import Names, print_kernel, statement_text
 from hologram.graph.kernel.verify_bounds import Ranges
 from hologram.graph.kernel.verify_guards import guards_of
+from hologram.graph.kernel.verify_lanes import Lanes
 from hologram.graph.kernel.verify_parallel import Access, collide
 from hologram.ir.instruction import Ins
 from hologram.ir.op import TABLE
@@ -32,6 +33,7 @@ def verify_kernel(kernel: Kernel) -> None:
     - a kernel that a backend has ready has no body and no scratch;
     - ``parallel`` loops are outermost, start at 0 and run ``iterations`` times together; beside them there are only instructions;
     - a ``lanes`` loop is inside another only where that accumulates nothing, and no loop variable hides another name;
+    - a loop inside a ``lanes`` loop has the same range in all lanes (:mod:`hologram.graph.kernel.verify_lanes`);
     - a value is computed once, before its uses, in a list of statements that encloses them;
     - what parallel iterations share is a serial loop of theirs, without accumulators, that stores to scratch alone;
     - an accumulator belongs to one loop, is updated directly in that loop's body, once but for serial loops, and is read only after the loop;
@@ -61,6 +63,7 @@ class _Verifier:
         self.ranges = Ranges()
         self.claims: set[Atom] = set()  # atoms whose bounds are those of their variables
         self.loops: list[Loop] = []
+        self.lanes = Lanes()
 
     def run(self) -> None:
         k = self.kernel
@@ -119,6 +122,8 @@ class _Verifier:
             self.integer(e)
         if s.var in self.integers:
             self.fail(f"the loop variable {s.var} hides another name")
+        if self.lanes.differ((s.start, s.extent, *(() if s.limit is None else (s.limit,)))):
+            self.fail("the range of a loop differs between lanes")
         if s.kind == "parallel":
             self.parallel(s)
         elif s.kind == "lanes" and any(outer.kind == "lanes" for outer in self.loops[:-1]):
@@ -131,11 +136,13 @@ class _Verifier:
             self.accumulator(a, s)
         self.loops.append(s)
         self.integers.add(s.var)
+        self.lanes.enter(s)
         claims, ranges = set(self.claims), self.ranges.copy()
         self.ranges.loop(s.var, s.start, s.extent, s.limit)
         self.block(s.body)
         self.claims, self.ranges = claims, ranges
         self.integers.discard(s.var)
+        self.lanes.leave(s)
         self.loops.pop()
         self.visible.update(s.accs)
 
@@ -189,6 +196,7 @@ class _Verifier:
         else:
             self.elementwise(s, types)
         self.visible.add(s)
+        self.lanes.instruction(s)
         if s.name:
             if s.name in self.integers:
                 self.fail(f"the value {s.name} hides another name")

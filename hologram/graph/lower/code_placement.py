@@ -315,21 +315,32 @@ class CodePlacement:
         if (steps := self._steps_of(inner)) > 1:
             return [*unroll(inner, steps), *outer]
         if not kept:
-            trim_page(inner)
+            trim_page(inner, self._is_uniform_name)
         return [*self._narrowed(inner, stage), *outer] if accs and self.nest.rows_at_once == 1 else outer
 
     def _narrowed(self, loop: Loop, stage: int) -> list[Ins]:
         """What finds the elements that count in a loop of masked reductions."""
-        names = {v.name: v for v in self.order if isinstance(v, Ins) and v.name}
 
         def is_invariant(v: Value) -> bool:
             return v.level < self.element_level and v.stage <= stage
 
-        def is_invariant_name(name: str) -> bool:
-            level = self.nest.level_of.get(name)
-            return level < self.element_level if level is not None else name not in names or is_invariant(names[name])
+        def is_uniform(v: Value) -> bool:
+            return v.level < self._lanes_level and v.stage <= stage
 
-        return narrow_range(loop, is_invariant, is_invariant_name, self.values.fresh_name)
+        return narrow_range(loop, is_invariant, is_uniform, lambda name: self._is_uniform_name(name, stage), self.values.fresh_name)
+
+    @property
+    def _lanes_level(self) -> int:
+        """The level from which on values may differ between the vector lanes around the innermost loop, or between its iterations."""
+        return min((level + 1 for level, loop in self.nest.outer_loops() if loop.kind == "lanes"), default=self.element_level)
+
+    def _is_uniform_name(self, name: str, stage: int = 0) -> bool:
+        """Whether what index expressions call so is the same in all vector lanes, and there before the innermost loop of a pass."""
+        level = self.nest.level_of.get(name)
+        if level is not None:
+            return level < self._lanes_level
+        named = next((v for v in self.order if isinstance(v, Ins) and v.name == name), None)
+        return named is None or (named.level < self._lanes_level and named.stage <= stage)
 
     def _first_loads(self) -> list[Ins]:
         """The loads of the first pass that differ between elements."""

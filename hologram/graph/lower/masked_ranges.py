@@ -39,11 +39,16 @@ class _End(NamedTuple):
 
 
 def narrow_range(
-    loop: Loop, is_invariant: Callable[[Value], bool], is_invariant_name: Callable[[str], bool], fresh_name: Callable[[], str]
+    loop: Loop,
+    is_invariant: Callable[[Value], bool],
+    is_uniform: Callable[[Value], bool],
+    is_uniform_name: Callable[[str], bool],
+    fresh_name: Callable[[], str],
 ) -> list[Ins]:
     """Lets ``loop`` run over the elements that count. Gives the instructions, to run before it, that find the range; none where all may count.
 
-    ``is_invariant``: of a value, whether it is there before the loop; ``is_invariant_name``: the same of a name in an index expression.
+    ``is_invariant``: of a value, whether it is there before the loop; ``is_uniform``: whether it is, moreover, the same in all vector lanes around
+    the loop, which have one range; ``is_uniform_name``: the same of a name in an index expression.
     """
     n = loop.extent
     if not isinstance(n, int) or n < MIN_MASKED_ELEMENTS or loop.limit is not None or loop.start != 0:
@@ -52,7 +57,7 @@ def narrow_range(
     if len(masks) != 1:
         return []
     (mask,) = masks
-    ends = [] if mask is None else _Masks(loop.var, is_invariant, is_invariant_name).ends(*mask)
+    ends = [] if mask is None else _Masks(loop.var, is_uniform, is_uniform_name).ends(*mask)
     return _Range(loop, n, ends, fresh_name).instructions() if ends else []
 
 
@@ -79,8 +84,8 @@ def _is_const(x: Value, value: int) -> bool:
 class _Masks:
     """Reads conditions on the variable of a loop."""
 
-    def __init__(self, var: str, is_invariant: Callable[[Value], bool], is_invariant_name: Callable[[str], bool]) -> None:
-        self.var, self.is_invariant, self.is_invariant_name = var, is_invariant, is_invariant_name
+    def __init__(self, var: str, is_uniform: Callable[[Value], bool], is_uniform_name: Callable[[str], bool]) -> None:
+        self.var, self.is_uniform, self.is_uniform_name = var, is_uniform, is_uniform_name
 
     def ends(self, condition: Value, is_negated: bool = False) -> list[_End]:
         """Where what a condition holds for begins and ends; none where it says nothing of that."""
@@ -98,7 +103,7 @@ class _Masks:
     def _comparison(self, name: str, x: Value, y: Value) -> list[_End]:
         if not (isinstance(x, Ins) and x.op == "index"):
             x, y, name = y, x, _MIRRORED[name]
-        if not (isinstance(x, Ins) and x.op == "index" and x.dtype.kind == y.dtype.kind == "i" and self.is_invariant(y)):
+        if not (isinstance(x, Ins) and x.op == "index" and x.dtype.kind == y.dtype.kind == "i" and self.is_uniform(y)):
             return []
         at = self._position(x.attrs[0])
         if at is None:
@@ -116,7 +121,7 @@ class _Masks:
         low, high = bounds(rest)
         if low is None or high is None or max(-low, high) >= _FAR:
             return None
-        return rest if not isinstance(rest, Expr) or all(self.is_invariant_name(a.name) for a in atoms(rest)) else None
+        return rest if not isinstance(rest, Expr) or all(self.is_uniform_name(a.name) for a in atoms(rest)) else None
 
 
 class _Range:

@@ -6,22 +6,26 @@ which elements are there. They are the first ones, so the mask is the end of the
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from hologram.graph.kernel.ir import Acc, Accumulate, Loop, Prefetch, Store, Value
 from hologram.ir.instruction import Ins
-from hologram.ir.symbolic import Expr, Int, bounds, split_linear
+from hologram.ir.symbolic import Expr, Int, atoms, bounds, split_linear
 
 
-def trim_page(loop: Loop) -> None:
-    """Ends ``loop`` where the mask of all that it accumulates and stores does, and takes the mask away."""
+def trim_page(loop: Loop, is_uniform_name: Callable[[str], bool]) -> None:
+    """Ends ``loop`` where the mask of all that it accumulates and stores does, and takes the mask away.
+
+    ``is_uniform_name``: of a name in an index expression, whether it is the same in all vector lanes around the loop, which end together.
+    """
     if not isinstance(loop.extent, int) or loop.limit is not None or loop.start != 0 or not loop.accs:
         return
     masks = {_mask(s) for s in loop.body if not isinstance(s, Prefetch) and (not isinstance(s, Ins) or s.op == "scan")}
     if len(masks) != 1 or (mask := masks.pop()) is None:
         return
     limit = _end(mask, loop.var)
-    if limit is not None and all(_knows(s, mask) for s in loop.body):
+    if limit is not None and all(is_uniform_name(a.name) for a in atoms(limit)) and all(_knows(s, mask) for s in loop.body):
         loop.limit = limit
         loop.body = _unmasked(loop, mask)
 

@@ -36,15 +36,26 @@ class GrowingArena:
         if not needed:
             return [], 0
         rounded = tuple([1 << (n - 1).bit_length() for n in sizes])
-        for key in (rounded, sizes):  # a size that shrinks while a symbol grows may need more than at the powers of two
-            room, offsets, arena = self._known.get(key) or self._packed(key)
-            if needed == room or all(map(int.__le__, needed, room)):
-                break
+        key = rounded if self._fit(rounded, needed) else sizes
+        _, offsets, arena = self._known.get(key) or self._packed(key, self._needed(key))
         return offsets, arena
 
-    def _packed(self, sizes: tuple[int, ...]) -> tuple[tuple[int, ...], list[int], int]:
+    def _fit(self, sizes: tuple[int, ...], needed: tuple[int, ...]) -> bool:
+        """Whether buffers packed for ``sizes`` have at least ``needed`` bytes. What shrinks while a symbol grows may need more than at the powers of
+        two, where it may be negative, and a divisor 0."""
+        known = self._known.get(sizes)
+        try:
+            room = self._needed(sizes) if known is None else known[0]
+        except ZeroDivisionError:
+            return False
+        return needed == room or all(map(int.__le__, needed, room))
+
+    def _needed(self, sizes: tuple[int, ...]) -> tuple[int, ...]:
+        return self._plan.at(*sizes)[1]
+
+    def _packed(self, sizes: tuple[int, ...], room: tuple[int, ...]) -> tuple[tuple[int, ...], list[int], int]:
         found = self._plan.allocate(dict(zip(self._plan.symbols, sizes, strict=True)))
         buffers = [found.buffers[i] for i in range(len(found.buffers))]
-        made = self._plan.at(*sizes)[1], [b.offset for b in buffers], found.arena_bytes
+        made = room, [b.offset for b in buffers], found.arena_bytes
         self._known.put(sizes, made)
         return made

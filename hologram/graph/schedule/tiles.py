@@ -210,7 +210,6 @@ def tiled_column(
     start = mod(floordiv(p, groups), across) * block
     nest.last_row = count - rows
     nest.row_var = counter("row", nest.last_row + 1)
-    nest.rows(sharing, counter("row", count))
     t, q = counter("t", width), counter("q", n)
     nest.across(columns, start, block, t)
     nest.rows(reduced, q)
@@ -222,6 +221,7 @@ def tiled_column(
     else:
         nest.row = (p if size_of(before) * across == 1 else mod(p, down)) * rows
         nest.outer(lanes)
+    nest.rows(sharing, counter("row", count) if rows > 1 else nest.row)
     nest.element_level = len(nest.outer_loops()) + 2
     nest.level_of.update(r=2, row=nest.element_level - 2, t=nest.element_level - 1, e=nest.element_level - 1)
     nest.inner("serial", "q", 0, n)

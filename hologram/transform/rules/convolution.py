@@ -2,8 +2,7 @@
 
 A convolution is linear in either factor, and its transposes are convolutions: with respect to ``w`` the cotangent's elements are the window, with
 steps and dilations swapped; with respect to ``x`` the window is turned round and slides over the cotangent, put amid zeros. Steps are taken by
-phases: elements of ``x`` whose places are equal modulo the step are in windows at the same places. Nothing is multiplied by zeros for steps; only
-where an extent is a symbol are the cotangent's elements moved apart, with zeros between.
+phases: elements of ``x`` whose places are equal modulo the step are in windows at the same places. So nothing is multiplied by zeros for steps.
 """
 
 from __future__ import annotations
@@ -15,8 +14,24 @@ from typing import Any
 
 from hologram.ir.node import Node
 from hologram.ir.op import TABLE, Shape, transforms
-from hologram.ir.symbolic import Int
-from hologram.transform.nodes import along, apart, apply, full, has_tangents, joined, moved, padded, permuted, reshaped, sliced, sum_over, total
+from hologram.ir.symbolic import Int, bounds, floordiv
+from hologram.trace.decisions import decided
+from hologram.transform.nodes import (
+    along,
+    apart,
+    apply,
+    full,
+    has_tangents,
+    joined,
+    moved,
+    padded,
+    permuted,
+    placed,
+    reshaped,
+    sliced,
+    sum_over,
+    total,
+)
 
 Flags = Sequence[bool]
 Integers = tuple[int, ...]
@@ -43,11 +58,24 @@ def _amid_zeros(ct: Node, space: Sequence[Int], sizes: Shape, steps: Integers, d
 
 
 def _widened(x: Node, low: Sequence[Int], high: Sequence[Int]) -> Node:
-    """``x`` amid zeros; where a width is negative, so much is cut off."""
+    """``x`` amid zeros; where a width is negative, so much is cut off. Of unknown sign are symbolic widths behind ``x`` alone."""
     start = [-a if isinstance(a, int) and a < 0 else 0 for a in low]
     stop = [n + b if isinstance(b, int) and b < 0 else n for n, b in zip(x.shape, high, strict=True)]
-    before, after = ([w if not isinstance(w, int) or w > 0 else 0 for w in side] for side in (low, high))
-    return padded(sliced(x, start, stop), before, after)
+    before = [w if not isinstance(w, int) or w > 0 else 0 for w in low]
+    after = [_not_negative(w, n) for w, n in zip(high, x.shape, strict=True)]
+    wide = padded(sliced(x, start, stop), before, after)
+    return sliced(wide, [0] * len(low), [n + a + b for n, a, b in zip(x.shape, low, high, strict=True)])
+
+
+def _not_negative(width: Int, extent: Int) -> Int:
+    """``width``, 0 if that is negative; where a symbolic one may be either, as much as it is at most. It takes off at most ``extent``."""
+    if isinstance(width, int):
+        return max(width, 0)
+    lowest, highest = bounds(width)
+    if lowest is not None and lowest >= 0:
+        return width
+    whole = width + extent if highest is None else highest
+    return whole - min(0, bounds(whole)[0] or 0)
 
 
 def turned_round(w: Node, rank: int) -> Node:
@@ -60,8 +88,8 @@ def turned_round(w: Node, rank: int) -> Node:
 def by_input(ct: Node, w: Node, space: Sequence[Int], steps: Integers, dilations: Integers, first: Integers) -> Node:
     """The transpose of a convolution with respect to ``x``: a part of its space, from ``first`` on, of the extents ``space``."""
     rank = len(steps)
-    for axis, (step, dilation, n, size) in enumerate(zip(steps, dilations, space, w.shape[3:], strict=True)):
-        if step > 1 and isinstance(n, int) and isinstance(size, int):
+    for axis, (step, dilation) in enumerate(zip(steps, dilations, strict=True)):
+        if step > 1:
             by = _by_divisor if math.gcd(step, dilation) > 1 else _by_phases
             return by(ct, w, space, steps, dilations, first, axis)
     over = _amid_zeros(ct, space, w.shape[3:], steps, dilations, first)
@@ -75,15 +103,20 @@ def _at_axis(values: Sequence[Any], axis: int, value: Any) -> tuple[Any, ...]:
 def _by_divisor(ct: Node, w: Node, space: Sequence[Int], steps: Integers, dilations: Integers, first: Integers, axis: int) -> Node:
     """As :func:`by_input`, where step and dilation have a common divisor along an axis: only its multiples are in windows, all else gets zeros."""
     common, n = math.gcd(steps[axis], dilations[axis]), space[axis]
-    assert isinstance(n, int)
     low = -first[axis] % common
-    extents = _at_axis(space, axis, len(range(low, n, common)))
-    if not extents[axis]:
+    extents = _at_axis(space, axis, _count(n, low, common))
+    if extents[axis] == 0:
         return full(0, ct.dtype, (*ct.shape[:2], w.shape[2], *space))
     steps, dilations = (_at_axis(values, axis, values[axis] // common) for values in (steps, dilations))
-    multiples = apart(by_input(ct, w, extents, steps, dilations, _at_axis(first, axis, (first[axis] + low) // common)), 3 + axis, common)
-    missing = (0,) * multiples.ndim
-    return padded(multiples, _at_axis(missing, 3 + axis, low), _at_axis(missing, 3 + axis, n - low - multiples.shape[3 + axis]))
+    multiples = by_input(ct, w, extents, steps, dilations, _at_axis(first, axis, (first[axis] + low) // common))
+    ones = (1,) * multiples.ndim
+    starts = _at_axis((0,) * multiples.ndim, 3 + axis, low)
+    return placed(multiples, _at_axis(multiples.shape, 3 + axis, n), starts, _at_axis(ones, 3 + axis, common))
+
+
+def _count(n: Int, first: int, step: int) -> Int:
+    """How many of ``first``, ``first + step``, … are below ``n``."""
+    return max(0, -((first - n) // step)) if isinstance(n, int) else floordiv(n + (step - 1 - first), step)
 
 
 def _by_phases(ct: Node, w: Node, space: Sequence[Int], steps: Integers, dilations: Integers, first: Integers, axis: int) -> Node:
@@ -94,14 +127,13 @@ def _by_phases(ct: Node, w: Node, space: Sequence[Int], steps: Integers, dilatio
     read the same elements of ``ct``, are channels of one convolution.
     """
     at, step, dilation, size, n = 3 + axis, steps[axis], dilations[axis], w.shape[3 + axis], space[axis]
-    assert isinstance(size, int) and isinstance(n, int)
-    count = -(-n // step)  # of each phase: the last few may lie beyond the space
+    count = _count(n, 0, step)  # of each phase: the last few may lie beyond the space
     extents, inverse = _at_axis(space, axis, count), pow(dilation, -1, step)
 
-    def windows_of(phase: int) -> tuple[int, int, int]:
+    def windows_of(phase: int) -> tuple[int, Int, int]:
         """The number of the first window, how many places there are, and the first place."""
         place = (first[axis] + phase) * inverse % step
-        return (first[axis] + phase - place * dilation) // step, len(range(place, size, step)), place
+        return (first[axis] + phase - place * dilation) // step, _count(size, place, step) if decided(size - 1 - place) else 0, place
 
     parts = []
     for (window, places), alike in itertools.groupby(map(windows_of, range(step)), lambda found: found[:2]):
@@ -122,23 +154,22 @@ def _of_phases(
     at: int,
     step: int,
     phases: range,
-    places: int,
+    places: Int,
 ) -> Node:
     """The elements of ``phases``, which have so many places in a window, on an axis after ``at``."""
     shape = (*ct.shape[:2], len(phases), w.shape[2], *space)
-    if places:
+    if places != 0:
         part = reshaped(by_input(ct, _places_of(w, at, step, phases, places), space, steps, dilations, first), shape)
     else:
         part = full(0, ct.dtype, shape)
     return moved(part, 2, at + 1)
 
 
-def _places_of(w: Node, axis: int, step: int, phases: range, places: int) -> Node:
+def _places_of(w: Node, axis: int, step: int, phases: range, places: Int) -> Node:
     """Weights (groups, o, phases * c, …) of which ``axis`` holds the places ``phase``, ``phase + step``, … of a phase."""
     n = w.shape[axis]
-    assert isinstance(n, int)
-    missing = [0] * len(w.shape)
-    missing[axis] = max(0, places * step - n)
+    missing: list[Int] = [0] * len(w.shape)
+    missing[axis] = max(0, places * step - n) if isinstance(n, int) and isinstance(places, int) else step - 1  # at most
     whole = along(padded(w, [0] * len(w.shape), missing), axis, 0, places * step)
     apart_ = reshaped(whole, (*w.shape[:axis], places, step, *w.shape[axis + 1 :]))
     turned = moved(along(apart_, axis + 1, phases.start, phases.stop), axis + 1, 2)

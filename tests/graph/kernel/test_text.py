@@ -177,6 +177,8 @@ DEFECTS = [
     ("v4 = inside(i, n0) : bool", "v4 = inside(i, n0) : int64", "gives a bool"),
     ("v0 = const(float32, 0x40000000)", "v0 = const(float32, 0x4000)", "bits"),
     ("    b2[p] = a1\n", "  b2[0] = v0\n", "beside the parallel loop"),
+    ("      s0[i] = v3\n", "      serial q from 0 count 1 below i\n        s0[i] = v3\n", "differs between lanes"),
+    ("      b1[i+40*p] = v10", "      serial q from taken1 count 2\n        b1[i+40*p] = v10", "differs between lanes"),
 ]
 
 

@@ -14,6 +14,7 @@ from hologram.graph.kernel.ir import Loop
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
 from hologram.ir.node import Node
+from hologram.ir.symbolic import var
 from hologram.primitives.reductions import PAGE
 from tests.support.building import Draft, kernels, scheduled
 from tests.support.devices.c_harness import run as run_in_c
@@ -96,6 +97,38 @@ def test_what_counts_elsewhere_is_not_left_out(other: float) -> None:
     x, end = d.input(1000), d.input(dtype="int64")
     (kernel,) = kernels(scheduled(d.graph(masked(d, [("lt", end, 0)], x, d.const(other), False, "reduce_sum"))))
     assert not [s for s in kernel.walk() if isinstance(s, Loop) and s.limit is not None]
+
+
+@pytest.mark.parametrize("compare", ["lt", "ge"])
+@pytest.mark.parametrize("reduction", [("reduce_sum", 0.0), ("reduce_max", -np.inf)], ids=str)
+def test_columns_that_count_from_or_up_to_places_of_their_own(reduction: Any, compare: str) -> None:
+    """Lanes lie across columns, so no range is that of all of them; one that is the same for all columns is taken."""
+    op, other = reduction
+    d = Draft()
+    x, end = d.input(100, 130), d.input(dtype="int64")
+    row, column = (d("iota", x.shape, axis, "int64") for axis in (0, 1))
+    fill = d.spread(d.const(other), x.shape)
+    for k, bound in enumerate([column, d.spread(end, x.shape)]):
+        graph = d.graph(d(op, d("select", d(compare, row, bound), x, fill), (0,)))
+        (kernel,) = kernels(scheduled(graph))
+        (loop,) = [s for s in kernel.walk() if isinstance(s, Loop) and s.accs]
+        assert (loop.limit is not None) == (k == 1)
+        run(graph, [seeded(op).standard_normal(n.shape).astype(n.dtype.np) if n.ndim else np.array(37) for n in graph.inputs])
+
+
+def test_columns_of_windows_that_leave_an_axis_of_symbolic_extent() -> None:
+    """What is beyond the end changes no maximum, but begins at another row in each lane."""
+
+    def graph(n: Any) -> Graph:
+        d = Draft()
+        x = d("pad", d.input(n), d.const(-np.inf), (0,), (69,))
+        return d.graph(d("reduce_max", d("windows", x, (70,), (1,), (1,)), (0,)))
+
+    executable = compiler()(graph(var("n0", 1)), precision="exact")
+    for n in (5, 200):
+        x = seeded(n).standard_normal(n).astype(np.float32)
+        (want,), (got,) = evaluate(graph(n), [x]), executable.run_numpy([x])
+        assert not mismatch(got, want, 0).any()
 
 
 @needs_compilers

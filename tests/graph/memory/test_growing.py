@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from hologram.graph.memory.arena import ArenaAllocation, Lifetime, allocate
 from hologram.graph.memory.growing import GrowingArena
-from hologram.ir.symbolic import Int, substitute, var
+from hologram.ir.symbolic import Int, floordiv, substitute, var
 
 N, M = var("n", 2), var("m", 2)
 GROWING: list[Int] = [4 * N, 64 * N * M, 256, 4 * N + 4 * M]
 BYTES = [*GROWING, 8000 + 4 * M - 4 * (N % 7)]
+SHRINKING: list[Int] = [4 * N, 1200 - 4 * N, 256, 1200 + 4 * M - 4 * N, floordiv(64 * N * M, 301 - N)]
 LIVES = [(0, 2), (1, 3), (2, 2), (2, 4), (3, 4)]
 
 
@@ -33,13 +34,13 @@ class Plan:
         return allocate([Lifetime(i, substitute(b, values), *lives) for i, (b, lives) in enumerate(zip(self.nbytes, LIVES, strict=False))])  # type: ignore[arg-type]
 
 
-@given(st.lists(st.tuples(st.integers(2, 300), st.integers(2, 300)), min_size=1, max_size=20))
-def test_buffers_fit_and_do_not_overlap(sizes: list[tuple[int, int]]) -> None:
-    plan = Plan(BYTES)
+@given(st.lists(st.tuples(st.integers(2, 300), st.integers(2, 300)), min_size=1, max_size=20), st.sampled_from([BYTES, SHRINKING]))
+def test_buffers_fit_and_do_not_overlap(sizes: list[tuple[int, int]], of: list[Int]) -> None:
+    plan = Plan(of)
     arena = GrowingArena(plan)
     for n, m in sizes:
         offsets, nbytes = arena.at((m, n), plan.at(m, n)[1])
-        needed = [substitute(b, {"n": n, "m": m}) for b in BYTES]
+        needed = [substitute(b, {"n": n, "m": m}) for b in of]
         spans = [(at, at + size, lives) for at, size, lives in zip(offsets, needed, LIVES, strict=True)]
         assert all(end <= nbytes for _, end, _ in spans)
         for i, (a, b, (first, last)) in enumerate(spans):
