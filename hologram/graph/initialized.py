@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -19,8 +19,11 @@ class Initialized(Generic[T]):
     initializer: T | None = None
 
     def map(self, f: Callable[[T], U]) -> Initialized[U]:
-        """Both parts at the next stage."""
-        return Initialized(f(self.main), None if self.initializer is None else f(self.initializer))
+        """Both parts at the next stage; the same object where ``f`` changes neither, so that nothing is printed and verified again."""
+        main, initializer = f(self.main), None if self.initializer is None else f(self.initializer)
+        if main is self.main and initializer is self.initializer:
+            return cast("Initialized[U]", self)
+        return Initialized(main, initializer)
 
     @property
     def parts(self) -> tuple[T, ...]:

@@ -14,6 +14,7 @@ import pytest
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.errors import ArgumentError
+from hologram.graph import pipeline
 from hologram.graph.pipeline import PIPELINE, passes
 from hologram.settings import override
 
@@ -52,6 +53,14 @@ def test_required_passes_run_although_they_are_disabled(x: np.ndarray) -> None:
     with override(disabled_passes=tuple(p.name for p in passes() if p.required)):
         text = hg.jit(program).lower(x).as_text("kernels")
     assert text == hg.jit(program).lower(x).as_text("kernels")
+
+
+def test_each_kernel_is_verified_once(x: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass that changes neither the initializer nor the main part gives the same object, which is not verified again."""
+    verified: list[Any] = []
+    monkeypatch.setattr(pipeline, "verify_kernel", verified.append)
+    hg.jit(lambda x: program(x) + (x @ hnp.exp(W),)).lower(x).as_text("plan")
+    assert verified and len(verified) == len({id(k) for k in verified})
 
 
 def test_a_misspelt_pass_is_an_error(x: np.ndarray) -> None:

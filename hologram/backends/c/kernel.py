@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from hologram.backends.c.accumulators import Monoid
+from hologram.backends.c.analysis.alternatives import find_alternatives
 from hologram.backends.c.analysis.gemm import Product
 from hologram.backends.c.analysis.matrix_units import is_f16
 from hologram.backends.c.analysis.tiles import Nest, shared_bytes
@@ -47,7 +48,7 @@ class KernelWriter(StatementWriter):
     # --- the function --------------------------------------------------------------------------------------------------
 
     def render(self, name: str) -> str:
-        self.block(self.kernel.body)
+        self._body(self.kernel.body)
         d, k = self.dialect, self.kernel
         params: list[str] = []
         start = Lines(1)
@@ -117,6 +118,22 @@ class KernelWriter(StatementWriter):
         start.do(f"{d.local_pointer}{kind} *{b.name} = ({d.local_pointer}{kind} *)hg_{b.name}{own};")
 
     # --- statements ----------------------------------------------------------------------------------------------------
+
+    def _body(self, body: list[Stmt]) -> None:
+        """The statements of the kernel; alternatives are branches, of which the last has no condition."""
+        first = find_alternatives(body)
+        self.block(body[:first])
+        depth = self.f.depth
+        for s in [] if first is None else body[first:]:
+            if isinstance(s, Loop) and s is not body[-1]:
+                self.f.open(f"if ({self.integer(s.extent)} > 0)")
+                self.block([s])
+                self.f.close()
+                self.f.open("else")
+            else:
+                self.block([s])
+        while self.f.depth > depth:
+            self.f.close()
 
     def block(self, body: list[Stmt]) -> None:
         for s in body:

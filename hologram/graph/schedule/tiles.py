@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import operator
 from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
@@ -261,7 +263,8 @@ def panelled_columns(before: list[Block], reduced: list[Block], columns: Block, 
         most = _largest_panel(row.size, columns.size, tile, itemsize)
         sizes = list(dict.fromkeys([most, *[(min(most[0], n), min(most[1], n)) for n in SMALL_PANELS]]))
     many = [at_least(others * _parts(row.size, high) * _parts(columns.size, wide), MIN_DEVICE_PANELS) for high, wide in sizes[:-1]]
-    chosen = [a - b for a, b in zip([*many, 1], [0, *many], strict=True)]  # what is many large panels is many small ones
+    no_larger = itertools.accumulate((1 - holds for holds in many), operator.mul, initial=1)
+    chosen = [holds * alone for holds, alone in zip([*many, 1], no_larger, strict=True)]
     n = size_of(reduced)
     fits = is_in_range(n, ExtentRange(0, PAGE**2)) if not isinstance(n, int) else 1
     return [_panelled_column(before, reduced, columns, *of, holds * fits) for of, holds in zip(sizes, chosen, strict=True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -11,12 +12,17 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
+from hologram.backends.c.analysis.alternatives import find_alternatives, is_one_zero
 from hologram.backends.c.analysis.gemm import GPU_TILE, MATRIX_UNIT_TILE, Product
 from hologram.backends.c.grid import Mapping
 from hologram.backends.c.source import Program
 from hologram.backends.device.code import all_kernels
+from hologram.dtypes import float32
 from hologram.graph.compilation import Compilation
+from hologram.graph.kernel.ir import Buffer, Loop
 from hologram.graph.schedule import choose, tiles
+from hologram.ir.instruction import Ins
+from hologram.ir.symbolic import at_least, substitute, var
 from hologram.primitives.reductions import PAGE
 from tests.support.devices.some_devices import available
 
@@ -122,3 +128,32 @@ def test_16_bit_floats_stay_on_matrix_units() -> None:
     assert sizes_of(m) == [(128, 256), (64, 64), (32, 32)] and m.dynamic
     (m,) = mappings(lambda x, y: x @ y, x, y, dialect="cuda", precision="exact")
     assert m.tiles is not None and all(p.shares is None for p in m.tiles.nests.values()) and not m.dynamic
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_nests_are_branches_of_which_a_call_takes_one(form: str) -> None:
+    function, shapes = FORMS[form]
+    graph = hg.jit(function, dynamic=True).lower(*(array(*s) for s in shapes(40))).graph
+    (kernel,) = (k.kernel for k in all_kernels(Compilation(graph, "standard", GPU_TILE).execution_plan))
+    loops = [s for s in kernel.body if isinstance(s, Loop)]
+    assert len(loops) > 1 and kernel.body[find_alternatives(kernel.body) :][0] is loops[0]
+    n = len(kernel.symbols)
+    one_large = [tuple(PAGE**2 + 1 if i == at else 31 for i in range(n)) for at in range(n)]
+    for sizes in [*itertools.product((2, 31, 150, 5000), repeat=n), *one_large]:
+        extents = [substitute(s.extent, dict(zip(kernel.symbols, sizes, strict=True))) for s in loops]
+        assert sum(n != 0 for n in extents) == 1
+    assert Program([kernel], "opencl", "standard").text.count("else {") == len(loops) - 1
+
+
+def test_loops_that_may_both_run_are_no_branches() -> None:
+    n = var("n", 2)
+    many = at_least(n, 50)
+    assert is_one_zero(n * many, n * (1 - many)) and is_one_zero(many * n, at_least(n * n, 7) * (1 - many)) and is_one_zero(0, n)
+    for a, b in ((n, n), (n * many, n), (n * many, 1 - at_least(n, 60)), (n * many, n * (2 - many)), (n - 2, n * (1 - many))):
+        assert not is_one_zero(a, b)
+        assert find_alternatives([Loop("parallel", "p", 0, a), Loop("parallel", "p", 0, b)]) is None
+    apart = [Loop("parallel", "p", 0, n * many), Loop("parallel", "p", 0, n * (1 - many))]
+    assert find_alternatives(apart) == 0
+    assert find_alternatives([*apart, Loop("serial", "q", 0, 0)]) is None and find_alternatives(apart[:1]) is None
+    x = Buffer("b0", float32, "in", n)
+    assert find_alternatives([apart[0], Ins.load(x, 0), apart[1]]) is None
