@@ -96,7 +96,7 @@ def stirling_rest(a: Tensor) -> Tensor:
 @cache
 def _zeta_less_one(k: int) -> float:
     """The sum of ``j**-k`` over j >= 2."""
-    n = 20
+    n = 60
     rest = n ** (1 - k) / (k - 1) + 0.5 * n**-k + k * n ** (-k - 1) / 12 - k * (k + 1) * (k + 2) * n ** (-k - 3) / 720
     rest += k * (k + 1) * (k + 2) * (k + 3) * (k + 4) * n ** (-k - 5) / 30240
     return math.fsum([*(float(j) ** -k for j in range(2, n)), rest])

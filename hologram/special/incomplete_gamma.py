@@ -81,23 +81,25 @@ def _stirling_coefficients(count: int) -> list[Fraction]:
     return g
 
 
-def _density(a: Tensor, x: Tensor) -> Tensor:
+def _power_over_gamma(a: Tensor, x: Tensor) -> Tensor:
     """``x**a * exp(-x) / gamma(a + 1)``, a > 0 and x > 0."""
-    large = a >= 1.0
-    b = where(large, a, 1.0)
+    large = (a >= 10.0) | (x > 1e3)  # elsewhere a power keeps digits that the exponential of a large number loses
+    b, c = where(large, maximum(a, 1.0), 10.0), where(large, 0.5, a)
     by_stirling = exp(b * log_ratio_less(x / b, (x - b) / b) - stirling_rest(b)) / sqrt(2 * math.pi * b)
-    small = where(large, 0.5, a)
-    return where(large, by_stirling, exp(small * log(x) - x - gammaln1p(small)))
+    y = where(large, 1.0, x)
+    half = exp(-0.5 * y)  # all of it underflows too early
+    return where(large, where(a < 1.0, 0.0, by_stirling), y**c * half * (half * exp(-gammaln1p(c))))
 
 
-def _uniform(a: Tensor, x: Tensor, sign: float) -> Tensor:
-    """Temme's expansion: of P for ``sign`` -1, of Q for 1."""
+def _uniform(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+    """P and Q by Temme's expansion."""
     t = (x - a) / a
     eta = t * sqrt(2.0 * log1p_rest(t))
     inverse = 1.0 / a
     total = series(inverse, [series(eta, row) for row in _temme()])
     rest = exp(-0.5 * a * eta * eta) / sqrt(2 * math.pi * a) * total
-    return 0.5 * erfc(sign * eta * sqrt(0.5 * a)) + sign * rest
+    scaled = eta * sqrt(0.5 * a)
+    return 0.5 * erfc(-scaled) - rest, 0.5 * erfc(scaled) + rest
 
 
 def _power_series(a: Tensor, x: Tensor) -> Tensor:
@@ -109,7 +111,7 @@ def _power_series(a: Tensor, x: Tensor) -> Tensor:
         return (total + term, term), term / total
 
     total = until_small(step, (a * 0 + 1.0, a * 0 + 1.0), _MAX_STEPS)
-    return _density(a, x) * total
+    return _power_over_gamma(a, x) * total
 
 
 def _small_complement(a: Tensor, x: Tensor) -> Tensor:
@@ -132,24 +134,24 @@ def _fraction(a: Tensor, x: Tensor) -> Tensor:
     def term(n: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return n * (a - n), n * maximum(absolute(a - n), 0.5), x + 1.0 - a + 2.0 * n
 
-    return _density(a, x) * a * continued_fraction(term, 1.0 / (x + 1.0 - a), _MAX_STEPS)
+    return _power_over_gamma(a, x) * a * continued_fraction(term, 1.0 / (x + 1.0 - a), _MAX_STEPS)
 
 
-def _regularized(upper: bool, a: Tensor, x: Tensor) -> Tensor:
-    """Q if ``upper``, else P: each element by one of four methods, the others on arguments that cost no steps."""
+def both(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+    """P and Q of float64 Tensors: each element by one of four methods, the others on arguments that cost no steps."""
     inside = (a > 0) & (x > 0) & ~isinf(a) & ~isinf(x)
     a_, x_ = where(inside, a, 1.0), where(inside, x, 1.0)
     temme = (a_ >= _TEMME_FROM) & (absolute(x_ - a_) < _TEMME_WIDTH * a_)
     tiny = (x_ <= 1.1) & (a_ < where(x_ < 0.5, -0.4 / log(minimum_below_one(x_)), 0.75 * x_))
     fraction = (x_ > a_) & (x_ > 1.1) & ~temme & ~tiny
     power = ~(temme | tiny | fraction)
-    by_temme = _uniform(where(temme, a_, 30.0), where(temme, x_, 30.0), 1.0 if upper else -1.0)
+    by_temme = _uniform(where(temme, a_, 30.0), where(temme, x_, 30.0))
     lower = _power_series(where(power, a_, 1e10), where(power, x_, 1e-10))
     q = where(
         fraction, _fraction(where(fraction, a_, 1.0), where(fraction, x_, 50.0)), _small_complement(where(tiny, a_, 1.0), where(tiny, x_, 1e-20))
     )
-    p = where(power, 1.0 - lower, q) if upper else where(power, lower, 1.0 - q)
-    return where(inside, where(temme, by_temme, p), _edge(upper, a, x))
+    p, q = where(power, lower, 1.0 - q), where(power, 1.0 - lower, q)
+    return where(inside, where(temme, by_temme[0], p), _edge(False, a, x)), where(inside, where(temme, by_temme[1], q), _edge(True, a, x))
 
 
 def minimum_below_one(x: Tensor) -> Tensor:
@@ -164,16 +166,16 @@ def _edge(upper: bool, a: Tensor, x: Tensor) -> Tensor:
     return where(wrong, math.nan, (below if upper else ~below).astype(float64))
 
 
-def _slope(sign: float, a: Tensor, x: Tensor) -> Tensor:
-    """By x: the density ``x**(a - 1) * exp(-x) / gamma(a)``."""
+def density(a: Tensor, x: Tensor) -> Tensor:
+    """Derivative of P by x: ``x**(a - 1) * exp(-x) / gamma(a)``."""
     inside = (a > 0) & (x > 0) & ~isinf(x)
     b, y = where(inside, a, 1.0), where(inside, x, 1.0)
     at_0 = where(a < 1, math.inf, where(a == 1, 1.0, 0.0))
-    return sign * where(inside, _density(b, y) * (b / y), where((x == 0) & (a > 0), at_0, where((a >= 0) & (x >= 0), 0.0, math.nan)))
+    return where(inside, _power_over_gamma(b, y) * (b / y), where((x == 0) & (a > 0), at_0, where((a >= 0) & (x >= 0), 0.0, math.nan)))
 
 
-_lower = Function(lambda a, x: _regularized(False, a, x), [None, lambda a, x: _slope(1.0, a, x)])
-_upper = Function(lambda a, x: _regularized(True, a, x), [None, lambda a, x: _slope(-1.0, a, x)])
+lower_gamma = Function(lambda a, x: both(a, x)[0], [None, density])
+upper_gamma = Function(lambda a, x: both(a, x)[1], [None, lambda a, x: -density(a, x)])
 
 
 def gammainc(a: Any, x: Any) -> Tensor:
@@ -184,7 +186,7 @@ def gammainc(a: Any, x: Any) -> Tensor:
     >>> hg.special.gammainc([0.5, 2.0], 1.0)
     Tensor([0.8427008 , 0.26424113], dtype=float32)
     """
-    return in_float64("gammainc", _lower, a, x)
+    return in_float64("gammainc", lower_gamma, a, x)
 
 
 def gammaincc(a: Any, x: Any) -> Tensor:
@@ -193,7 +195,7 @@ def gammaincc(a: Any, x: Any) -> Tensor:
     >>> hg.special.gammaincc([0.5, 2.0], 40.0)
     Tensor([3.7440973e-19, 1.7418252e-16], dtype=float32)
     """
-    return in_float64("gammaincc", _upper, a, x)
+    return in_float64("gammaincc", upper_gamma, a, x)
 
 
 def chdtr(v: Any, x: Any) -> Tensor:
@@ -202,7 +204,7 @@ def chdtr(v: Any, x: Any) -> Tensor:
     >>> hg.special.chdtr(2.0, [1.0, 3.0])
     Tensor([0.39346933, 0.77686983], dtype=float32)
     """
-    return in_float64("chdtr", lambda v, x: _lower(0.5 * v, 0.5 * x), v, x)
+    return in_float64("chdtr", lambda v, x: lower_gamma(0.5 * v, 0.5 * x), v, x)
 
 
 def chdtrc(v: Any, x: Any) -> Tensor:
@@ -211,7 +213,7 @@ def chdtrc(v: Any, x: Any) -> Tensor:
     >>> hg.special.chdtrc(2.0, [1.0, 100.0])
     Tensor([6.0653067e-01, 1.9287499e-22], dtype=float32)
     """
-    return in_float64("chdtrc", lambda v, x: _upper(0.5 * v, 0.5 * x), v, x)
+    return in_float64("chdtrc", lambda v, x: upper_gamma(0.5 * v, 0.5 * x), v, x)
 
 
 def gdtr(a: Any, b: Any, x: Any) -> Tensor:
@@ -220,7 +222,7 @@ def gdtr(a: Any, b: Any, x: Any) -> Tensor:
     >>> hg.special.gdtr(2.0, 1.0, 0.5)
     Tensor(0.63212055, dtype=float32)
     """
-    return in_float64("gdtr", lambda a, b, x: _lower(b, _scaled(a, x)), a, b, x)
+    return in_float64("gdtr", lambda a, b, x: lower_gamma(b, _scaled(a, x)), a, b, x)
 
 
 def gdtrc(a: Any, b: Any, x: Any) -> Tensor:
@@ -229,7 +231,7 @@ def gdtrc(a: Any, b: Any, x: Any) -> Tensor:
     >>> hg.special.gdtrc(2.0, 1.0, 0.5)
     Tensor(0.36787945, dtype=float32)
     """
-    return in_float64("gdtrc", lambda a, b, x: _upper(b, _scaled(a, x)), a, b, x)
+    return in_float64("gdtrc", lambda a, b, x: upper_gamma(b, _scaled(a, x)), a, b, x)
 
 
 def _scaled(a: Tensor, x: Tensor) -> Tensor:
@@ -242,7 +244,7 @@ def pdtr(k: Any, m: Any) -> Tensor:
     >>> hg.special.pdtr([0.0, 2.0], 1.0)
     Tensor([0.36787945, 0.9196986 ], dtype=float32)
     """
-    return in_float64("pdtr", lambda k, m: _upper(_whole(k) + 1.0, m), k, m)
+    return in_float64("pdtr", lambda k, m: upper_gamma(_whole(k) + 1.0, m), k, m)
 
 
 def pdtrc(k: Any, m: Any) -> Tensor:
@@ -251,7 +253,7 @@ def pdtrc(k: Any, m: Any) -> Tensor:
     >>> hg.special.pdtrc([0.0, 2.0], 1.0)
     Tensor([0.63212055, 0.0803014 ], dtype=float32)
     """
-    return in_float64("pdtrc", lambda k, m: _lower(_whole(k) + 1.0, m), k, m)
+    return in_float64("pdtrc", lambda k, m: lower_gamma(_whole(k) + 1.0, m), k, m)
 
 
 def _whole(k: Tensor) -> Tensor:

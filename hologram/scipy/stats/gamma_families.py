@@ -9,7 +9,7 @@ import hologram.numpy as hnp
 from hologram import random
 from hologram.control.loops import fori_loop
 from hologram.scipy.stats.family import INF, Continuous, special_function
-from hologram.special import betaln, gammaln, xlog1py, xlogy
+from hologram.special import betaln, gammainccinv, gammaincinv, gammaln, xlog1py, xlogy
 from hologram.trace.tensor import Tensor
 
 __all__ = ["beta", "chi2", "f", "gamma", "gennorm", "invgamma", "t"]
@@ -52,6 +52,12 @@ class _Gamma(Continuous):
     def _logsf(self, z: Tensor, a: Tensor) -> Tensor:
         return _log_upper("stats.gamma.logsf", a, z)
 
+    def _ppf(self, q: Tensor, a: Tensor) -> Tensor:
+        return gammaincinv(a, q)
+
+    def _isf(self, q: Tensor, a: Tensor) -> Tensor:
+        return gammainccinv(a, q)
+
     def _rvs(self, key: Any, shape: Any, dtype: Any, a: Tensor) -> Tensor:
         return random.gamma(key, a, shape, dtype)
 
@@ -74,6 +80,12 @@ class _InvGamma(Continuous):
     def _sf(self, z: Tensor, a: Tensor) -> Tensor:
         return special_function("gammainc", "stats.invgamma.sf")(a, 1 / hnp.abs(z))
 
+    def _ppf(self, q: Tensor, a: Tensor) -> Tensor:
+        return 1 / gammainccinv(a, q)
+
+    def _isf(self, q: Tensor, a: Tensor) -> Tensor:
+        return 1 / gammaincinv(a, q)
+
     def _rvs(self, key: Any, shape: Any, dtype: Any, a: Tensor) -> Tensor:
         return 1 / random.gamma(key, a, shape, dtype)
 
@@ -94,6 +106,12 @@ class _Chi2(Continuous):
 
     def _logsf(self, z: Tensor, df: Tensor) -> Tensor:
         return _log_upper("stats.chi2.logsf", df * 0.5, z * 0.5)
+
+    def _ppf(self, q: Tensor, df: Tensor) -> Tensor:
+        return 2 * gammaincinv(df * 0.5, q)
+
+    def _isf(self, q: Tensor, df: Tensor) -> Tensor:
+        return 2 * gammainccinv(df * 0.5, q)
 
     def _rvs(self, key: Any, shape: Any, dtype: Any, df: Tensor) -> Tensor:
         return random.chisquare(key, df, shape, dtype)

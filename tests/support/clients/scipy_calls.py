@@ -62,6 +62,7 @@ calls(
     u,
     v,
 )
+calls(special, "gammaincinv gammainccinv chdtri", u, R.uniform(size=20))
 calls(special, "betainc betaincc fdtr gdtr", u, v, R.uniform(size=20))
 call("special.polygamma", lambda x: special.polygamma(1, x), u)
 call("special.multigammaln", lambda x: special.multigammaln(x + 2, 2), u)
