@@ -14,8 +14,10 @@ from hologram.lax.shapes import cut_or_padded, in_order, integers
 from hologram.lax.windows import padtype_to_pads
 from hologram.numpy.arguments import array, cast, permuted, reshaped, wrap
 from hologram.numpy.linear import factors
+from hologram.primitives import TABLE
 from hologram.support.user_lines import located
 from hologram.trace.checks import integer
+from hologram.trace.recorder import record
 from hologram.trace.tensor import Tensor
 from hologram.transform.nodes import apart, moved
 from hologram.transform.rules.convolution import by_input, convolved, turned_round, windowed
@@ -82,7 +84,7 @@ def conv_general_dilated(
     stride, and one distance between elements of the input and of the kernel, for each axis of space. Groups of channels, or of the batch, are
     convolved on their own. ``precision`` is taken and says nothing here; ``preferred_element_type`` is that of the result.
 
-    Raises ShapeError where the shapes do not fit, ArgumentError for other options, DTypeError for complex numbers.
+    Raises ShapeError where the shapes do not fit, ArgumentError for other options, DTypeError for bools.
 
     >>> x, w = hnp.ones((1, 5, 5, 2)), hnp.ones((3, 3, 2, 4))
     >>> hg.lax.conv_general_dilated(x, w, (2, 2), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")).shape
@@ -90,8 +92,8 @@ def conv_general_dilated(
     """
     what = "conv_general_dilated"
     (x, w), result, weak = factors(what, (lhs, rhs), preferred_element_type)
-    if x.dtype.kind not in "iuf":
-        raise located(DTypeError(f"{what} takes integers or real floats, not {x.dtype}"))
+    if x.dtype.kind == "b":
+        raise located(DTypeError(f"{what} takes numbers, not {x.dtype}"))
     numbers = conv_dimension_numbers(x.shape, w.shape, dimension_numbers)
     x, w = permuted(x, numbers.lhs_spec), permuted(w, numbers.rhs_spec)
     rank = len(x.shape) - 2
@@ -127,8 +129,17 @@ def _grouped(what: str, x: Node, w: Node, channels: Any, batches: Any, steps: An
     return reshaped(out, (out.shape[0], o, *out.shape[3:]))
 
 
-def _slid(what: str, x: Node, w: Node, steps: Any, padding: Any, base: Any, dilations: Any) -> Node:
-    """The convolution of (groups, n, c, space…) and (groups, o, c, sizes…)."""
+def _slid(what: str, x: Node, w: Node, *windows: Any) -> Node:
+    """The convolution of (groups, n, c, space…) and (groups, o, c, sizes…). Parts of complex numbers are images and kernels of one convolution."""
+    if not x.dtype.is_complex:
+        return _slid_real(what, x, w, *windows)
+    images, kernels = (hnp.concat([hnp.real(wrap(f)), hnp.imag(wrap(f))], axis=1) for f in (x, w))
+    parts = wrap(_slid_real(what, array(images, what), array(kernels, what), *windows))
+    (re, re_im), (im_re, im) = (hnp.split(half, 2, axis=2) for half in hnp.split(parts, 2, axis=1))
+    return record(TABLE["complex"], (array(re - im, what), array(re_im + im_re, what)))
+
+
+def _slid_real(what: str, x: Node, w: Node, steps: Any, padding: Any, base: Any, dilations: Any) -> Node:
     sizes: Any = w.shape[3:]
     spread: list[Any] = [(n - 1) * b + 1 if n != 0 else 0 for n, b in zip(x.shape[3:], base, strict=True)]
     spans = [(k - 1) * d + 1 for k, d in zip(sizes, dilations, strict=True)]

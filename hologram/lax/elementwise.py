@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import enum
-import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hologram import dtypes
@@ -22,7 +21,7 @@ from hologram.trace import tree
 from hologram.trace.checks import integer
 from hologram.trace.recorder import cast_node, constant, record
 from hologram.trace.tensor import Tensor
-from hologram.transform.custom import custom_jvp
+from hologram.transform.custom import ReverseRule, custom_jvp, wrapped
 
 __all__ = [
     "AccuracyMode", "Precision", "RoundingMethod", "bitcast_convert_type", "clamp", "clz", "complex", "convert_element_type", "div", "exp2",
@@ -269,8 +268,8 @@ def bitcast_convert_type(operand: Any, new_dtype: Any) -> Tensor:
 def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Tensor:
     """Rounds floats to fewer bits of the significand, and to the range of fewer bits of the exponent; the type stays.
 
-    Halves go to even numbers, what is beyond the range becomes infinite, what is below it zero. The derivative is one. Raises ArgumentError for fewer
-    than 1 and 0 bits, DTypeError for other types than floats.
+    Halves go to even numbers, what is beyond the range becomes infinite, what is below it zero. Tangents and cotangents are rounded likewise. Raises
+    ArgumentError for fewer than 1 and 0 bits, DTypeError for other types than floats.
 
     >>> hg.lax.reduce_precision([1.2345678, 1e30], 8, 3)
     Tensor([1.2500000e+00, 1.0299661e+30], dtype=float32)
@@ -281,10 +280,33 @@ def reduce_precision(operand: Any, exponent_bits: int, mantissa_bits: int) -> Te
     exponent, mantissa = (integer(n, "reduce_precision", "a number of bits") for n in (exponent_bits, mantissa_bits))
     if exponent < 1 or mantissa < 0:
         raise located(ArgumentError(f"reduce_precision: {exponent} bits of exponent and {mantissa} of significand"))
-    return _rounded(exponent, mantissa, wrap(node))
+    return wrap(_Rounding(exponent, mantissa).applied([node])[0])
 
 
-@functools.partial(custom_jvp, nondiff_argnums=(0, 1))
+class _Rounding(ReverseRule):
+    """The derivative of rounding: a linear map that is its own transpose."""
+
+    def __init__(self, exponent: int, mantissa: int) -> None:
+        super().__init__()
+        self.exponent, self.mantissa = exponent, mantissa
+
+    def of(self, nodes: Sequence[Node]) -> list[Node]:
+        return [array(_rounded(self.exponent, self.mantissa, wrap(x)), "reduce_precision") for x in nodes]
+
+    def applied(self, nodes: Sequence[Node]) -> list[Node]:
+        """The rounded values, with this derivative."""
+        return wrapped(self.of(nodes), nodes, _Rounding(self.exponent, self.mantissa))
+
+    def pushed(self, arguments: Sequence[Node], given: Sequence[Node]) -> Sequence[Node]:
+        return self.applied(given)
+
+    def forward(self, arguments: Sequence[Node]) -> tuple[list[Node], list[Node]]:
+        return self.applied(arguments), []
+
+    def backward(self, arguments: Sequence[Node], residuals: Sequence[Node], cotangents: Sequence[Node]) -> list[Node | None]:
+        return [*self.applied(cotangents)]
+
+
 def _rounded(exponent: int, mantissa: int, x: Tensor) -> Tensor:
     d = x._aval()[1]
     words, form = dtypes.of(f"uint{d.bits}"), d.format
@@ -301,11 +323,6 @@ def _rounded(exponent: int, mantissa: int, x: Tensor) -> Tensor:
         zero = hnp.copysign(0.0, out)
         out = hnp.where(hnp.abs(out) < least, zero, hnp.where(hnp.abs(out) > most, hnp.copysign(hnp.inf, out), out))
     return hnp.where(hnp.isfinite(x), out, x).astype(d.np)
-
-
-@_rounded.defjvp
-def _rounded_jvp(exponent: int, mantissa: int, primals: tuple[Tensor], tangents: tuple[Tensor]) -> tuple[Tensor, Tensor]:
-    return _rounded(exponent, mantissa, *primals), tangents[0]
 
 
 # --- types and choices -----------------------------------------------------------------------------------------------

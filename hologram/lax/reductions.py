@@ -55,23 +55,36 @@ def reduce_prod(operand: Any, axes: Axes) -> Tensor:
 
 
 def reduce_max(operand: Any, axes: Axes) -> Tensor:
-    """Largest element over ``axes``; NaN where there is one.
+    """Largest element over ``axes``; NaN where there is one. Of no elements -inf, or the least value of the type.
+
+    Complex numbers are ordered by real parts, among equals by imaginary ones.
 
     >>> hg.lax.reduce_max([[1, 2], [3, 4]], (0, 1))
     Tensor(4, dtype=int64)
     """
-    t = hnp.asarray(operand)
-    return hnp.max(t, axis=_axes(axes, t, "reduce_max"))
+    return _extreme("reduce_max", MAX, operand, axes)
 
 
 def reduce_min(operand: Any, axes: Axes) -> Tensor:
-    """Smallest element over ``axes``; NaN where there is one.
+    """Smallest element over ``axes``; NaN where there is one. Of no elements inf, or the largest value of the type. Complex as :func:`reduce_max`.
 
     >>> hg.lax.reduce_min([[1, 2], [3, 4]], (0,))
     Tensor([1, 2], dtype=int64)
     """
+    return _extreme("reduce_min", MIN, operand, axes)
+
+
+def _extreme(what: str, monoid: Op, operand: Any, axes: Axes) -> Tensor:
     t = hnp.asarray(operand)
-    return hnp.min(t, axis=_axes(axes, t, "reduce_min"))
+    along, d = _axes(axes, t, what), t._aval()[1]
+    if d.kind == "c" or any(t.shape[a] == 0 for a in along):
+        return reduce(t, identity_of(monoid, d), hnp.maximum if monoid is MAX else hnp.minimum, along)
+    return (hnp.max if monoid is MAX else hnp.min)(t, axis=along)
+
+
+def identity_of(monoid: Op, d: dtypes.DType) -> Any:
+    """What ``monoid`` combines with any element of a type to that element."""
+    return REDUCED_BY[monoid].identity(dtypes.real_of(d))
 
 
 def reduce_and(operand: Any, axes: Axes) -> Tensor:
@@ -214,22 +227,42 @@ def _others(t: Tensor, axes: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(n for i, n in enumerate(t.shape) if i not in axes)
 
 
-def folded(rows: list[Tensor], firsts: list[Tensor], computation: Callable[[Any, Any], Any], structure: Any) -> list[Tensor]:
-    """The fold of arrays over their first axes, which are of one extent."""
-    monoid = known_monoid(computation, rows[0]._aval()[1]) if structure is tree.LEAF else None
+def folded(
+    rows: list[Tensor], firsts: list[Tensor], computation: Callable[[Any, Any], Any], structure: Any, there: Tensor | None = None
+) -> list[Tensor]:
+    """The fold of arrays over their first axes, which are of one extent; of the elements that are ``there``, None for all."""
     combined = lambda a, b: tree.leaves(computation(tree.unflatten(structure, a), tree.unflatten(structure, b)))  # noqa: E731
     spread = [hnp.broadcast_to(f, t.shape[1:]) for f, t in zip(firsts, rows, strict=True)]
+    if there is not None:
+        found = _folded([there, *rows], [hnp.ones((), dtype=bool), *spread], _of_those_there(combined))[1:]
+        return [hnp.asarray(x).astype(t.dtype) for x, t in zip(found, rows, strict=True)]
+    monoid = known_monoid(computation, rows[0]._aval()[1]) if structure is tree.LEAF else None
     if rows[0].shape[0] == 0:
         return spread
     if monoid is not None:
         node = array(rows[0], "reduce")
         rows = [wrap(record(REDUCED_BY[monoid], (node,), ((0,),)))[None]]
+    return [hnp.asarray(x).astype(t.dtype) for x, t in zip(_folded(rows, spread, combined), rows, strict=True)]
+
+
+def _folded(rows: list[Tensor], firsts: list[Tensor], combined: Callable[[list[Tensor], list[Tensor]], list[Tensor]]) -> list[Tensor]:
+    """The fold by halves of at least one row, combined with what is first."""
     while (n := rows[0].shape[0]) > 1:
         half = n // 2
         together = combined([t[:half] for t in rows], [t[half : 2 * half] for t in rows])
         rows = [hnp.concat([c, t[2 * half :]]) if n % 2 else c for c, t in zip(together, rows, strict=True)]
-    found = combined(spread, [t[0] for t in rows])
-    return [hnp.asarray(x).astype(t.dtype) for x, t in zip(found, rows, strict=True)]
+    return combined(firsts, [t[0] for t in rows])
+
+
+def _of_those_there(combined: Callable[[list[Tensor], list[Tensor]], list[Tensor]]) -> Callable[[list[Tensor], list[Tensor]], list[Tensor]]:
+    """``combined`` for rows of which the first says whether the elements of the others count."""
+
+    def some(a: list[Tensor], b: list[Tensor]) -> list[Tensor]:
+        both, left = a[0] & b[0], a[0]
+        made = combined(a[1:], b[1:])
+        return [a[0] | b[0], *(hnp.where(both, z, hnp.where(left, x, y)) for x, y, z in zip(a[1:], b[1:], made, strict=True))]
+
+    return some
 
 
 def known_monoid(computation: Callable[[Any, Any], Any], dtype: dtypes.DType) -> Op | None:

@@ -135,12 +135,12 @@ def reshape(operand: Any, new_sizes: Any, dimensions: Sequence[int] | None = Non
 
 
 def transpose(operand: Any, permutation: Sequence[int]) -> Tensor:
-    """The axes in another order: axis i of the result is axis ``permutation[i]``.
+    """The axes in another order: axis i of the result is axis ``permutation[i]``. Raises ShapeError where that does not name each axis once.
 
     >>> hg.lax.transpose(hnp.zeros((2, 3, 4)), (2, 0, 1)).shape
     (4, 2, 3)
     """
-    return hnp.permute_dims(operand, tuple(permutation))
+    return hnp.permute_dims(operand, items(permutation, "transpose", "axes"))
 
 
 def squeeze(array: Any, dimensions: Sequence[int]) -> Tensor:

@@ -14,7 +14,7 @@ from hologram.errors import ArgumentError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.op import Op
 from hologram.ir.symbolic import Int
-from hologram.lax.reductions import ADD, MAX, MIN, as_start, folded, known_monoid
+from hologram.lax.reductions import ADD, MAX, MIN, as_start, folded, identity_of, known_monoid
 from hologram.lax.shapes import cut_or_padded, in_order, integers
 from hologram.numpy.arguments import array, wrap
 from hologram.primitives.reductions import REDUCED_BY, argmax, argmin, highest, lowest
@@ -95,6 +95,17 @@ class Slide:
         extents = [t.shape[i] for i in self.axes]
         return in_order(t, (*self.rest, *self.axes), (math.prod(t.shape[i] for i in self.rest), 1, *extents))
 
+    @property
+    def is_padded(self) -> bool:
+        """Whether windows hold other than elements of the array."""
+        pads: Any = self.of(self.pads)
+        return any(b > 1 for b in self.of(self.base)) or any(not isinstance(n, int) or n > 0 for pair in pads for n in pair)
+
+    def there(self) -> Node:
+        """Which places of the windows are elements of the array: (1, 1, places in a window…, windows…)."""
+        extents: Any = self.of(self.shape)
+        return self.over(array(hnp.ones((1, 1, *extents), dtype=bool), "reduce_window"), False)
+
     def restored(self, t: Tensor) -> Tensor:
         """(All other axes, 1, windows…) as the result has it."""
         order = (*self.rest, *self.axes)
@@ -122,7 +133,7 @@ def reduce_window(
 ) -> Any:
     """Fold of the elements of every window by an associative function.
 
-    ``computation(a, b)`` combines elements; ``init_value``, a scalar, is combined once with each window, and what padding consists of. Windows have
+    ``computation(a, b)`` combines elements; ``init_value``, a scalar, is combined once with each window; padding counts for nothing. Windows have
     ``window_dimensions`` elements, ``window_dilation`` apart, and start every ``window_strides``-th element. With a ``base_dilation`` above 1 there
     is padding between the elements of ``operand``, too. ``padding`` is as in :func:`padtype_to_pads`. Sums, products and extremes are recognized.
     The derivative of extremes is that of the first extreme of a window, row by row. Of pytrees of arrays as :func:`reduce`.
@@ -148,8 +159,8 @@ def reduce_window(
     if monoid is not None and slide.axes:
         found = [_by_monoid(slide, monoid, rows[0], firsts[0], given[0])]
     else:
-        seen = [slide.over(array(t, "reduce_window"), array(f, "reduce_window")) for t, f in zip(rows, firsts, strict=True)]
-        found = folded([_places_first(slide, s) for s in seen], firsts, computation, structure)
+        seen = [_places_first(slide, slide.over(array(t, "reduce_window"), 0)) for t in rows]
+        found = folded(seen, firsts, computation, structure, _places_first(slide, slide.there()) if slide.is_padded else None)
     return tree.unflatten(structure, [slide.restored(t) for t in found])
 
 
@@ -161,19 +172,16 @@ def _places_first(slide: Slide, seen: Node) -> Tensor:
 
 def _by_monoid(slide: Slide, monoid: Op, t: Tensor, first: Tensor, given: Any) -> Tensor:
     d = t._aval()[1]
-    neutral = isinstance(given, (int, float, np.generic, np.ndarray)) and np.array_equal(given, monoid_identity(monoid, d))
-    if monoid in (MAX, MIN) and d.is_float and neutral:
-        return window_extreme(slide, monoid, t)
-    seen = slide.over(array(t, "reduce_window"), array(first, "reduce_window"))
-    axes = tuple(range(2, 2 + len(slide.axes)))
-    total = sum_over(seen, axes) if monoid is ADD else apply(REDUCED_BY[monoid], seen, attrs=(axes,))
-    return wrap(total) if neutral else wrap(apply(monoid, *map(lambda x: array(x, "reduce_window"), hnp.broadcast_arrays(first, wrap(total)))))
-
-
-def monoid_identity(monoid: Op, dtype: Any) -> Any:
-    """What an op combines with any element to that element."""
-    identity = REDUCED_BY[monoid].identity
-    return None if identity is None else identity(dtype)
+    identity = identity_of(monoid, d)
+    if monoid in (MAX, MIN) and d.is_float:
+        total = window_extreme(slide, monoid, t)
+    else:
+        seen = slide.over(array(t, "reduce_window"), identity)
+        axes = tuple(range(2, 2 + len(slide.axes)))
+        total = wrap(sum_over(seen, axes) if monoid is ADD else apply(REDUCED_BY[monoid], seen, attrs=(axes,)))
+    if isinstance(given, (int, float, np.generic, np.ndarray)) and np.array_equal(given, identity):
+        return total
+    return wrap(apply(monoid, *(array(x, "reduce_window") for x in hnp.broadcast_arrays(first, total))))
 
 
 # --- extremes --------------------------------------------------------------------------------------------------------

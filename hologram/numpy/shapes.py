@@ -9,7 +9,7 @@ import numpy as np
 
 from hologram.errors import ShapeError
 from hologram.ir.op import Shape
-from hologram.ir.symbolic import prod
+from hologram.ir.symbolic import Int, prod
 from hologram.numpy.arguments import array, as_tensor, axes_of, axis_of, extent, permuted, reshaped, wrap
 from hologram.numpy.creation import broadcast_common
 from hologram.numpy.indexing.views import is_contiguous, is_reshaped_in_place, viewed
@@ -89,10 +89,17 @@ def permute_dims(x: Any, /, axes: Sequence[int]) -> Tensor:
     (4, 2, 3)
     """
     node = array(x, "permute_dims")
-    order = [axis_of(a, len(node.shape), "permute_dims") for a in items(axes, "permute_dims", "axes")]
-    if sorted(order) != list(range(len(node.shape))):
-        raise located(ShapeError(f"permute_dims: {order} does not permute the axes of shape {list(node.shape)}"))
-    return viewed(x, node, permuted(node, order))
+    return viewed(x, node, permuted(node, permutation(axes, node.shape, "permute_dims")))
+
+
+def permutation(axes: Any, shape: Sequence[Int], what: str) -> list[int]:
+    """An order of all axes of a shape. Raises ShapeError for another one, which names the axes that are wrong, AxisOutOfRange for no axis."""
+    order = [axis_of(a, len(shape), what) for a in items(axes, what, "axes")]
+    missing, twice = [a for a in range(len(shape)) if a not in order], sorted({a for a in order if order.count(a) > 1})
+    if not missing and not twice:
+        return order
+    wrong = [f"{', '.join(map(str, some))} {text}" for some, text in ((missing, "missing"), (twice, "more than once")) if some]
+    raise located(ShapeError(f"{what}: {order} is no order of the {len(shape)} axes of shape {list(shape)}: {'; '.join(wrong)}"))
 
 
 def transpose(x: Any, /, axes: Sequence[int] | None = None) -> Tensor:

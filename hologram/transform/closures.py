@@ -9,6 +9,7 @@ from typing import Any
 from hologram import dtypes
 from hologram.errors import ArgumentError, DifferentiationError, ShapeError
 from hologram.ir.node import Node
+from hologram.primitives.markers import pullback
 from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.checks import as_function
@@ -128,8 +129,8 @@ def linear_transpose(fun: Function, *primals: Any) -> Function:
     """The transpose of a linear function: ``linear_transpose(fun, *primals)(cotangent)`` gives a tuple, a cotangent for each of ``primals``.
 
     ``primals`` are pytrees of arrays, or of what has a ``shape`` and a ``dtype``: values are not looked at. ``cotangent`` is like the result of
-    ``fun``. Raises DifferentiationError for a function that is seen not to be linear, outside of loops and branches, and ArgumentError for a
-    cotangent of another structure, shape or type.
+    ``fun``. Raises DifferentiationError for a function that is seen not to be linear, outside of loops, branches and checkpoints, and ArgumentError
+    for a cotangent of another structure, shape or type.
 
     >>> transposed = hg.linear_transpose(lambda x: 3 * x[1:], hg.ShapeDtypeStruct((3,), "float32"))
     >>> transposed(hnp.asarray([1.0, 2.0]))
@@ -162,7 +163,8 @@ def _zeros(x: Any, what: str) -> Node:
 
 
 def _require_linear(level: Level, marks: Sequence[Node], linear: Sequence[Node], what: str) -> None:
-    """The derivative of a linear function does not depend on where it is taken. Loops carry values beside tangents: inside nothing is asked."""
+    """The derivative of a linear function does not depend on where it is taken. Loops carry values beside tangents, and what waits for cotangents
+    keeps them: inside nothing is asked."""
     reached = level.between(marks, linear, differentiable=False)
-    if reached and not any(x.op.kind == "control" for x in reached):
+    if reached and not any(x.op.kind == "control" or x.op is pullback for x in reached):
         raise located(DifferentiationError(f"{what}: the function is not linear in its arguments"))

@@ -171,6 +171,10 @@ def test_interpolation() -> None:
     same("interp", X, KNOTS, KNOTS**2, left=-9.0, right=9.0)
     same("interp", KNOTS, KNOTS, KNOTS**2)
     same("interp", X, KNOTS[:1], KNOTS[:1])
+    knots, heights = np.arange(5.0), np.array([1.0, np.nan, 2.0, 3.0, np.inf])
+    same("interp", np.array([0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 9.0, -1.0, np.nan]), knots, heights)
+    slope = hg.grad(lambda x: hnp.interp(x, knots, knots**2))(2.0)  # at a knot, that of the segment after it
+    assert float(slope) == 5.0
 
 
 def test_differences_and_integrals() -> None:

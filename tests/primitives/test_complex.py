@@ -124,6 +124,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "log10": lambda z: mpmath.log(z) / mpmath.log(10),
     "abs": abs,
     "rsqrt": lambda z: 1 / mpmath.sqrt(z),
+    "sigmoid": lambda z: 1 / (1 + mpmath.exp(-z)),
     "sign": lambda z: z / abs(z),
 }
 

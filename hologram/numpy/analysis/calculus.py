@@ -83,8 +83,8 @@ def correlate(x: Any, v: Any, /, mode: str = "valid") -> Tensor:
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Tensor:
     """Piecewise linear interpolation at ``x`` through the points ``(xp, fp)``, ``xp`` ascending.
 
-    The result has the shape of ``x``. Beyond the points it is ``left`` and ``right``, by default the first and the last value. Raises ShapeError for
-    points of more than one axis.
+    The result has the shape of ``x``. Beyond the points it is ``left`` and ``right``, by default the first and the last value; at a knot its value,
+    whatever lies beside it. Raises ShapeError for points of more than one axis.
 
     >>> hnp.interp([0.5, 2.5, 9.0], [0.0, 1.0, 3.0], [0.0, 10.0, 20.0])
     Tensor([ 5. , 17.5, 20. ], dtype=float32)
@@ -98,7 +98,9 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Ten
     before = FUNCTIONS["maximum"](after - 1, 0)
     x0, x1, y0, y1 = (take(a, i, axis=0) for a in (knots, heights) for i in (before, after))
     run = x1 - x0
-    inside = where(run == 0, y0, y0 + (points - x0) * ((y1 - y0) / where(run == 0, 1.0, run)))
+    slope = (y1 - y0) / where(run == 0, 1.0, run)
+    at_knot = (points == x0) & ~FUNCTIONS["isfinite"](slope)  # beside NaN or infinity; else the sum is the knot's value, and has a derivative
+    inside = where((run == 0) | at_knot, y0, y0 + (points - x0) * slope)
     inside = where(points < knots[0], heights[0] if left is None else left, inside)
     return where(points > knots[-1], heights[-1] if right is None else right, where(points == knots[-1], heights[-1], inside))
 

@@ -233,6 +233,17 @@ def tanh(z: Pair) -> Pair:
     return Pair(x.eq(0).select(x, re), y.eq(0).select(y, im))
 
 
+def sigmoid(z: Pair) -> Pair:
+    """``1 / (1 + exp(-z))``, from the exponential that is at most 1; near the poles ``1 + e cos y`` is a sum of positive numbers."""
+    left = z.re < 0
+    w = Pair(-z.re.abs(), left.select(z.im, -z.im))
+    s, c, _ = _unwound(w)
+    e, half = exp(w), (w.im * 0.5).op("cos")
+    re = ((c < 0) & w.im.eq(w.im)).select(half * half * 2.0 + w.re.op("expm1") * c, e.re + 1.0)
+    one, zero = e.re.const(1), e.re.const(0)
+    return div(Pair(left.select(e.re, one), left.select(e.im, zero)), Pair(re, e.im))
+
+
 def sin(z: Pair) -> Pair:
     return _turned_back(sinh(_turned(z)))
 

@@ -261,6 +261,14 @@ def _expm1(z: np.ndarray) -> np.ndarray:
     return join(np.where(np.isfinite(z), np.expm1(x) * np.cos(y) - 2 * np.sin(y / 2) ** 2, e.real - 1), e.imag)
 
 
+def _sigmoid(z: np.ndarray) -> np.ndarray:
+    left = z.real < 0
+    e = np.exp(np.where(left, z, -z))
+    y = np.where(left, z, -z).imag
+    small = np.expm1(-np.abs(z.real)) * np.cos(y) + 2 * np.cos(y / 2) ** 2
+    return np.where(left, e, 1) / join(np.where(np.cos(y) < 0, small, 1 + e.real), e.imag)
+
+
 def _sign(z: np.ndarray) -> np.ndarray:
     """A NaN in either part makes both NaN, which NumPy leaves open beside an infinity."""
     return np.where(np.isnan(z), z.dtype.type(complex(np.nan, np.nan)), np.sign(z))
@@ -275,6 +283,7 @@ _MATHEMATICS: dict[str, Callable[..., Any]] = {
     "log2": np.log2,
     "log10": np.log10,
     "log1p": _log1p,
+    "sigmoid": _sigmoid,
     "sin": np.sin,
     "cos": np.cos,
     "tan": np.tan,
