@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 
@@ -55,12 +55,24 @@ def format_of(x: Value) -> Format:
 
 
 def polynomial(x: Value, coefficients: Sequence[float]) -> Value:
-    """Horner's rule, constant term first, at least two coefficients."""
-    *rest, second, last = coefficients
-    p = x.mad(last, second)
-    for c in reversed(rest):
-        p = p.mad(x, c)
-    return p
+    """By Estrin's scheme, constant term first, at least two coefficients (Muller, Elementary Functions, 2016, section 5.6).
+
+    Terms are joined in pairs, these in pairs by the square, and so on, so few wait for one another; the last three by Horner's rule, which takes
+    no longer and saves a square.
+    """
+    terms: list[Value | float] = list(coefficients)
+    power = x
+    while len(terms) > 3:
+        pairs: list[Value | float] = [_joined(low, high, power) for low, high in zip(terms[::2], terms[1::2], strict=False)]
+        terms = pairs + terms[2 * len(pairs) :]
+        power = power * power
+    *first, last = terms
+    return reduce(lambda high, low: _joined(low, high, power), reversed(first), last)  # type: ignore[return-value]  # two terms at least
+
+
+def _joined(low: Value | float, high: Value | float, power: Value) -> Value:
+    """``low + high * power``."""
+    return high.mad(power, low) if isinstance(high, Value) else power.mad(high, low)
 
 
 def at_most(x: Value, high: float) -> Value:
