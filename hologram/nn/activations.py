@@ -54,32 +54,32 @@ def relu(x: Any) -> Tensor:
 
 @_activation
 def relu6(x: Any) -> Tensor:
-    """Rectified linear unit up to 6: ``min(max(x, 0), 6)``; NaN stays. Types and errors are those of :func:`relu`.
+    """Rectified linear unit up to 6: ``min(max(x, 0), 6)``; NaN stays. The slope is 0 at 0 and 6. Types and errors are those of :func:`relu`.
 
     >>> hg.nn.relu6([-1.0, 2.0, 9.0])
     Tensor([0., 2., 6.], dtype=float32)
     """
-    return hnp.where(x <= 0, 0.0, hnp.where(x > 6, 6.0, x))
+    return hnp.where(x <= 0, 0.0, hnp.where(x >= 6, 6.0, x))
 
 
 @_activation
 def hard_tanh(x: Any) -> Tensor:
-    """Hyperbolic tangent made of lines: ``x`` limited to -1 and 1; NaN stays. Types and errors are those of :func:`relu`.
+    """Hyperbolic tangent made of lines: ``x`` limited to -1 and 1; NaN stays. The slope is 1 at -1 and 1. Types and errors are those of :func:`relu`.
 
     >>> hg.nn.hard_tanh([-3.0, 0.5, 3.0])
     Tensor([-1. ,  0.5,  1. ], dtype=float32)
     """
-    return hnp.where(x <= -1, -1.0, hnp.where(x > 1, 1.0, x))
+    return hnp.where(x < -1, -1.0, hnp.where(x > 1, 1.0, x))
 
 
 @_activation
 def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Tensor:
-    """Leaky rectified linear unit: ``x``, times ``negative_slope`` where it is not above 0. Types and errors are those of :func:`relu`.
+    """Leaky rectified linear unit: ``x``, times ``negative_slope`` where it is below 0. Types and errors are those of :func:`relu`.
 
     >>> hg.nn.leaky_relu([-2.0, 3.0], negative_slope=0.5)
     Tensor([-1.,  3.], dtype=float32)
     """
-    return hnp.where(x > 0, x, negative_slope * x)
+    return hnp.where(x >= 0, x, negative_slope * x)
 
 
 def _expm1_below_0(x: Tensor) -> Tensor:

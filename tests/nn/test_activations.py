@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 import numpy as np
@@ -29,6 +30,26 @@ def test_formulas(name: str) -> None:
     slopes = (FORMULAS[name](x + 1e-6) - FORMULAS[name](x - 1e-6)) / 2e-6
     np.testing.assert_allclose(hg.vmap(hg.grad(f))(x), slopes, atol=1e-6)
     assert f(X.astype(np.float16)).dtype == np.float16
+
+
+@pytest.mark.parametrize(
+    ("name", "corners"),
+    [
+        ("relu", {0: 0}),
+        ("relu6", {0: 0, 6: 0}),
+        ("leaky_relu", {0: 1}),
+        ("hard_tanh", {-1: 1, 1: 1}),
+        ("hard_sigmoid", {-3: 0, 3: 0}),
+        ("hard_silu", {-3: 0, 3: 1}),
+    ],
+)
+def test_slopes_at_corners(name: str, corners: dict[int, float]) -> None:
+    """As JAX has them."""
+    x = np.array(list(corners), np.float64)
+    np.testing.assert_array_equal(hg.vmap(hg.grad(getattr(hg.nn, name)))(x), list(corners.values()))
+    if jax := sys.modules.get("jax"):
+        slopes = [float(jax.grad(getattr(jax.nn, name))(v)) for v in x.astype(np.float32)]
+        np.testing.assert_array_equal(slopes, list(corners.values()))
 
 
 def test_log1mexp() -> None:

@@ -291,3 +291,32 @@ def test_the_derivative_of_hypot_at_the_origin_is_a_number() -> None:
     np.testing.assert_allclose(hg.jit(hg.grad(lambda x: f(x).sum()))(x) * t, forward)
     assert np.isfinite(hg.hessian(lambda x: f(x).sum())(x).numpy()).all()
     assert [float(d) for d in hg.grad(hnp.hypot, argnums=(0, 1))(0.0, 0.0)] == [0, 0]
+
+
+KEYS = [slice(None, None, 2), slice(6, 0, -3), slice(1, 3), 3, np.array([1, 6]), np.array([1, 6, 1]), np.arange(8) % 3 == 0]
+
+
+@pytest.mark.parametrize("value", [0.5, np.inf, -np.inf])
+@pytest.mark.parametrize("method", ["set", "add", "multiply", "min", "max"])
+def test_what_an_update_leaves_alone_keeps_its_derivative(method: str, value: float) -> None:
+    """Infinities and NaNs too, which are what extremes of nothing are, or equal nothing."""
+    x = np.array([1.0, np.inf, -np.inf, np.nan, np.inf, -np.inf, 0.0, np.nan])
+    ct = np.arange(1.0, 9.0)
+    for key in KEYS:
+        alone = np.ones(8, np.bool_)
+        alone[key] = False
+        _, pull = hg.vjp(lambda x, v, key=key: getattr(x.at[key], method)(v), x, value)
+        tangent = hg.jvp(lambda x, v, key=key: getattr(x.at[key], method)(v), (x, value), (ct, 1.0))[1]
+        np.testing.assert_array_equal(np.asarray(pull(ct)[0])[alone], ct[alone])
+        np.testing.assert_array_equal(np.asarray(tangent)[alone], ct[alone])
+
+
+@pytest.mark.parametrize("method", ["min", "max"])
+def test_extremes_that_are_nan_have_no_derivative(method: str) -> None:
+    for key in KEYS:
+        _, pull = hg.vjp(lambda x, v, key=key: getattr(x.at[key], method)(v), np.full(8, np.nan), 1.0)
+        by_x, by_v = pull(np.ones(8))
+        alone = np.ones(8)
+        alone[key] = 0.0
+        np.testing.assert_array_equal(by_x, alone)
+        assert by_v == 0

@@ -300,6 +300,8 @@ def _under_mask(node: Node, key: Any, values: Tensor, op: Op) -> Tensor | None:
     there = array(mask, "at[]")
     if rest and there.shape:
         there = broadcast_node(reshaped(there, (*there.shape, *[1] * len(rest))), node.shape)
+    if op is rows.scatter_mul:  # zero times an infinity would be the derivative of what stays
+        new = record(ew.select, (there, new, constant(1, node.dtype)))
     return wrap(record(ew.select, (there, _combined(op, node, new), node)))
 
 
@@ -313,9 +315,13 @@ def _in_slices(node: Node, chosen: Selection, values: Tensor, op: Op) -> Node:
     new = reshaped(_to_shape(values, chosen.shape), extents)
     if _is_window(triples, node.shape):
         return _in_window(node, triples, new, op)
-    if op.monoid is not None:
-        return record(op.monoid, (node, _put(new, triples, node.shape, constant(op.identity(node.dtype), node.dtype))))
-    return replaced(node, triples, new)
+    if op.monoid is None:
+        return replaced(node, triples, new)
+    combined = record(op.monoid, (node, _put(new, triples, node.shape, constant(op.identity(node.dtype), node.dtype))))
+    if op is rows.scatter_add or new.shape == node.shape:
+        return combined
+    # elements beside the slices have the identity's bits or NaNs, too, and would share their derivatives with it
+    return record(ew.select, (_sliced_by(triples, node.shape, new.shape), combined, node))
 
 
 def replaced(node: Node, triples: list[tuple[Int, Int, int]], values: Node) -> Node:
@@ -325,8 +331,13 @@ def replaced(node: Node, triples: list[tuple[Int, Int, int]], values: Node) -> N
     placed = _put(values, triples, node.shape, constant(0, node.dtype))
     if values.shape == node.shape:
         return placed
-    everywhere = broadcast_node(constant(True, dtypes.bool_), values.shape)
-    return record(ew.select, (_put(everywhere, triples, node.shape, constant(False, dtypes.bool_)), placed, node))
+    return record(ew.select, (_sliced_by(triples, node.shape, values.shape), placed, node))
+
+
+def _sliced_by(triples: list[tuple[Int, Int, int]], shape: Shape, extents: Shape) -> Node:
+    """Which elements of an array of ``shape`` the ``triples``, of these extents, slice."""
+    everywhere = broadcast_node(constant(True, dtypes.bool_), extents)
+    return _put(everywhere, triples, shape, constant(False, dtypes.bool_))
 
 
 def _is_window(triples: list[tuple[Int, Int, int]], shape: Shape) -> bool:

@@ -94,6 +94,13 @@ class _Windows:
         here = call("eq", alike.read(alike.scattered(TABLE["scatter_set"], nobody, turns)), turns)
         return spread(here, self.updates, (*range(rank), *(rank + a - self.batch for a in self.axes)))
 
+    def in_windows(self, x: Node, t: Node | None) -> Node:
+        """``x`` where windows are, 1 beside them: what the tangent ``t`` of the array is multiplied with or divided by. None: there is none."""
+        if t is None:
+            return x
+        touched = self.scattered(TABLE["scatter_set"], full(False, dtypes.bool_, self.shape), full(True, dtypes.bool_, self.updates))
+        return select(touched, x, number(1, x))
+
 
 def _scatter_jvp(op: Op) -> Callable[..., Node]:
     """Of a scatter that is linear in the array and the updates."""
@@ -122,23 +129,28 @@ def _scatter_set_transpose(ct: Node, linear: Sequence[bool], x: Node, updates: N
 
 
 def _scatter_extreme_jvp(tangents: Tangents, out: Node, x: Node, updates: Node, *rest: Any) -> Node:
-    """The mean tangent of the elements and updates that are the extreme of their place. Of one window it is computed in the window."""
+    """The mean tangent of the elements and updates that are the extreme of their place, zero where that is NaN. Of one window it is computed in the
+    window."""
     t, u, *_ = tangents
     windows = _Windows(x, updates, *rest)
+
+    def at_least_one(count: Node) -> Node:
+        return call("max", count, number(1, count))
+
     if windows.is_one():
         best = windows.read(out)
         old, new = cast_node(call("eq", windows.read(x), best), x.dtype), cast_node(call("eq", updates, best), x.dtype)
         share = total([None if t is None else mul(windows.read(t), old), None if u is None else mul(u, new)])
         assert share is not None
-        return windows.scattered(TABLE["scatter_set"], zeros_like(x) if t is None else t, div(share, add(old, new)))
-    old = cast_node(call("eq", x, out), x.dtype)
+        return windows.scattered(TABLE["scatter_set"], zeros_like(x) if t is None else t, div(share, at_least_one(add(old, new))))
+    old = windows.in_windows(cast_node(call("eq", x, out), x.dtype), t)
     new = cast_node(call("eq", updates, windows.read(out)), x.dtype)
 
     def gather_up(a: Node | None, b: Node | None) -> Node:
         return windows.scattered(TABLE["scatter_add"], zeros_like(x) if a is None else a, zeros_like(updates) if b is None else b)
 
     parts = gather_up(None if t is None else mul(t, old), None if u is None else mul(u, new))
-    return div(parts, gather_up(old, new))
+    return div(parts, at_least_one(gather_up(old, new)))
 
 
 attach("scatter_add", jvp=_scatter_jvp(TABLE["scatter_add"]), transpose=_scatter_add_transpose)
@@ -156,9 +168,9 @@ def _scatter_mul_jvp(tangents: Tangents, out: Node, x: Node, updates: Node, *res
         product = total([None if t is None else mul(windows.read(t), updates), None if u is None else mul(windows.read(x), u)])
         assert product is not None
         return windows.scattered(TABLE["scatter_set"], zeros_like(x) if t is None else t, product)
-    terms = zeros_like(x) if t is None else div(t, x)
+    terms = zeros_like(x) if t is None else div(t, windows.in_windows(x, t))
     parts = zeros_like(updates) if u is None else div(u, updates)
-    return mul(out, windows.scattered(TABLE["scatter_add"], terms, parts))
+    return mul(windows.in_windows(out, t), windows.scattered(TABLE["scatter_add"], terms, parts))
 
 
 attach("scatter_mul", jvp=_scatter_mul_jvp)
