@@ -120,6 +120,7 @@ class _Planned:
     def __init__(self, mesh: Mesh, network: Network) -> None:
         self.rank, self.size, self.network = int(mesh.devices.reshape(-1)[0]), int(mesh.devices.max()) + 1, network
         self.lock = threading.RLock()
+        self.lane: Any = None
 
     def begin(self, call: Call, sends: Mapping[int, Any], receives: Mapping[int, Any], phase: int = 0) -> _Planned:
         for into in receives.values():

@@ -127,6 +127,7 @@ class _Rank:
     def __init__(self, rank: int, size: int, switchboard: _Switchboard) -> None:
         self.rank, self.size, self.switchboard = rank, size, switchboard
         self.lock = threading.RLock()
+        self.lane: Any = None
 
     def begin(self, call: Call, sends: Mapping[int, Any], receives: Mapping[int, Any], phase: int = 0) -> _Messages:
         self.switchboard.post(self.rank, sends, call, phase)

@@ -1,12 +1,13 @@
 """The watch over collectives: which ranks wait for each other, at different collectives, for ever.
 
-A rank that has waited for a while leaves a note in the process group's store: at which call it is, and for whom it waits. Two ranks that wait for
-each other at different calls, twice looked at, run different programs. Their connections are closed, and all ranks are told why.
+A rank that has waited for a while leaves a note in the process group's store: at which calls its threads are, and for whom they wait. Two ranks that
+wait for each other, but never at the same call, twice looked at, run different programs. Their connections are closed, and all ranks are told why.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import threading
 import time
@@ -22,10 +23,12 @@ _VERDICT = "hologram/differ"
 
 
 class _Wait(NamedTuple):
+    """One wait of a thread. As JSON in a rank's note it is a list."""
+
     number: int
     peer: int
-    call: Call
-    since: float
+    text: str
+    shown: str
 
 
 class Watch:
@@ -33,21 +36,23 @@ class Watch:
 
     def __init__(self, store: Any, rank: int, close: Callable[[], None]) -> None:
         self._store, self._rank, self._close = store, rank, close
-        self._wait: _Wait | None = None
-        self._number = self._beat = 0
-        self._seen: dict[int, list[Any]] = {}  # the note of another rank when it was looked at before, of the same wait
+        self._waits: dict[int, tuple[int, Call, float]] = {}  # the peer, the call, and since when
+        self._numbers = itertools.count(1)
+        self._beat = 0
+        self._seen: dict[int, tuple[list[_Wait], int, list[Any]]] = {}  # of another rank, when it was looked at before: waits for it, and its note
         self._end = threading.Event()
         if store is not None:
             threading.Thread(target=self._run, name="hologram collectives watch", daemon=True).start()
 
-    def waits(self, peer: int, call: Call) -> None:
-        """The rank is about to wait for a message from ``peer``, or to it."""
-        self._number += 1
-        self._wait = _Wait(self._number, peer, call, time.monotonic())
+    def waits(self, peer: int, call: Call) -> int:
+        """The thread is about to wait for a message from ``peer``, or to it. The number of this wait."""
+        number = next(self._numbers)
+        self._waits[number] = peer, call, time.monotonic()
+        return number
 
-    def goes_on(self) -> None:
-        """The rank waits no more."""
-        self._wait = None
+    def goes_on(self, number: int) -> None:
+        """A wait has ended."""
+        del self._waits[number]
 
     def end(self) -> None:
         """No more looks."""
@@ -64,27 +69,32 @@ class Watch:
 
     def _run(self) -> None:
         while not self._end.wait(PERIOD):
-            wait = self._wait
-            if wait is not None and time.monotonic() - wait.since > PATIENCE:
+            since = time.monotonic() - PATIENCE
+            waits = [_Wait(number, peer, call.text, str(call)) for number, (peer, call, begun) in self._waits.copy().items() if begun < since]
+            if waits:
                 with contextlib.suppress(RuntimeError):
-                    self._look(wait)
+                    self._look(waits)
 
-    def _look(self, wait: _Wait) -> None:
-        """Leaves a note, and reads that of the rank that is waited for."""
+    def _look(self, waits: list[_Wait]) -> None:
+        """Leaves a note, and reads those of the ranks that are waited for."""
         self._beat += 1
-        note = [wait.number, wait.peer, wait.call.text, str(wait.call), self._beat]
-        self._store.set(f"hologram/waits/{self._rank}", json.dumps(note))
-        key = f"hologram/waits/{wait.peer}"
-        if not self._store.check([key]):
+        self._store.set(f"hologram/waits/{self._rank}", json.dumps([self._beat, waits]))
+        for peer in dict.fromkeys(w.peer for w in waits):
+            key = f"hologram/waits/{peer}"
+            if self._store.check([key]):
+                mine, (beat, theirs) = [w for w in waits if w.peer == peer], json.loads(self._store.get(key))
+                seen = self._seen.get(peer)
+                self._seen[peer] = mine, beat, theirs
+                if seen is not None and beat != seen[1]:  # it lives
+                    self._compare([w for w in mine if w in seen[0]], peer, [_Wait(*w) for w in theirs if w in seen[2] and w[1] == self._rank])
+
+    def _compare(self, here: list[_Wait], peer: int, there: list[_Wait]) -> None:
+        """The waits of this rank for another, and the other's for this one, of which each looked twice."""
+        same = {w.text for w in here} & {w.text for w in there}
+        if not there or same or not any(w.number in self._waits for w in here):
             return
-        other = json.loads(self._store.get(key))
-        before = self._seen.get(wait.number)
-        self._seen = {wait.number: other}
-        lives = before is not None and before[:4] == other[:4] and before[4] != other[4]
-        if lives and other[1] == self._rank and other[2] != wait.call.text and self._wait is wait:
-            here, there = (self._rank, str(wait.call)), (wait.peer, other[3])
-            self._store.set(_VERDICT, str(unequal(*sorted([here, there]))))
-            self._close()
+        self._store.set(_VERDICT, str(unequal(*sorted([(self._rank, here[0].shown), (peer, there[0].shown)]))))
+        self._close()
 
 
 def unequal(first: tuple[int, str], second: tuple[int, str]) -> DistributedError:

@@ -44,12 +44,14 @@ class Pending(Protocol):
 
 
 class World(Protocol):
-    """``size`` processes, of which this is number ``rank``. One thread at a time has ``lock`` and is in a collective."""
+    """``size`` processes, of which this is number ``rank``. One thread at a time has ``lock`` and begins messages. ``lane`` is the thread that runs
+    collectives beside the program, None until one is to."""
 
     rank: int
     size: int
     network: Network
     lock: Any
+    lane: Any
 
     def begin(self, call: Call, sends: Mapping[int, Any], receives: Mapping[int, Any], phase: int = 0) -> Pending:
         """Begins to send buffers to ranks and to fill others from ranks; buffers are arrays of bytes without gaps, which stay until the wait.
@@ -71,6 +73,7 @@ class Alone:
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
+        self.lane: Any = None
 
     def begin(self, call: Call, sends: Mapping[int, Any], receives: Mapping[int, Any], phase: int = 0) -> Alone:
         assert not sends and not receives

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from hologram import dtypes
 from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.ir.op import Op, Shape, register
-from hologram.primitives.host import exchanges
+from hologram.primitives.host.collective_calls import Reference
 from hologram.primitives.host.host_op import Type, define_host_op
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _collective(name: str, rule: Any, *attrs: str) -> Op:
         return found
 
     arity = 0 if name == "axis_index" else None
-    return define_host_op(name, arity, results, exchanges.Reference(name, results), *attrs, *WHO, kinds="biufc")
+    return define_host_op(name, arity, results, Reference(name, results), *attrs, *WHO, kinds="biufc")
 
 
 psum, pmax, pmin = (_collective(name, _reduced(name)) for name in ("psum", "pmax", "pmin"))

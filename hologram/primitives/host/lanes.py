@@ -1,4 +1,5 @@
-"""Collectives that run beside the program: each world has a lane, a thread that runs them one after the other, in the order of their starts.
+"""Collectives that run beside the program: each world has a lane, a thread that runs them one after the other, in the order of their starts. Small
+ones may begin in the program's own thread, which does the rest when it waits for them.
 
 The program starts a collective, computes, and waits for it. The memory of one under way is the program's: a call that ends early
 (:func:`settle`) waits until nobody reads or writes there.
@@ -57,6 +58,23 @@ class Ticket:
         return self._done.is_set()
 
 
+class Begun:
+    """A collective whose messages are on their way, of which the caller's thread does the rest."""
+
+    __slots__ = ("_rest", "_world")
+
+    def __init__(self, world: World, rest: Job) -> None:
+        self._world, self._rest = world, rest
+
+    def wait(self) -> None:
+        """Until it is done. Raises what it raises."""
+        self._rest()
+
+    def settle(self) -> None:
+        """Until its memory is free."""
+        _lane(self._world).submit(self._world, self._rest).settle()
+
+
 class Lane:
     """The thread of a world."""
 
@@ -84,16 +102,19 @@ def _serve(queue: SimpleQueue[Ticket | None]) -> None:
         del ticket  # and what its memory belongs to
 
 
-_lanes: weakref.WeakKeyDictionary[World, Lane] = weakref.WeakKeyDictionary()
-_under_way: dict[tuple[int, int], Ticket] = {}  # by the context of the call and the number of the collective in its program
+_under_way: dict[tuple[int, int], Ticket | Begun] = {}  # by the context of the call and the number of the collective in its program
+
+
+def _lane(world: World) -> Lane:
+    if world.lane is None:
+        world.lane = Lane(world)
+    found: Lane = world.lane
+    return found
 
 
 def in_turn(world: World, job: Job) -> None:
-    """Runs a collective after those that are under way in this world: here, where there are none."""
-    lane = _lanes.get(world)
-    if lane is None or not lane.is_busy:
-        return job()
-    ticket = lane.submit(world, job)
+    """Runs a collective after those that are under way in this world."""
+    ticket = _lane(world).submit(world, job)
     try:
         return ticket.wait()
     finally:
@@ -102,11 +123,14 @@ def in_turn(world: World, job: Job) -> None:
 
 def start(world: World, job: Job, context: int, pending_at: int, number: int) -> None:
     """Gives a collective to the world's lane. ``context`` is that of the call, which counts its collectives at ``pending_at``."""
-    lane = _lanes.get(world)
-    if lane is None:
-        lane = _lanes[world] = Lane(world)
     ctypes.c_int64.from_address(context + pending_at).value += 1
-    _under_way[context, number] = lane.submit(world, job)
+    _under_way[context, number] = _lane(world).submit(world, job)
+
+
+def begun(world: World, rest: Job, context: int, pending_at: int, number: int) -> None:
+    """The same of one that has begun, and whose ``rest`` runs when the program waits for it."""
+    ctypes.c_int64.from_address(context + pending_at).value += 1
+    _under_way[context, number] = Begun(world, rest)
 
 
 def finish(context: int, pending_at: int, number: int) -> None:

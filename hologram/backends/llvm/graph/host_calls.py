@@ -30,6 +30,7 @@ from hologram.ir.node import symbolic_bytes
 from hologram.ir.op import TABLE
 from hologram.ir.symbolic import Expr, Int, is_static
 from hologram.primitives.host import lanes
+from hologram.primitives.host.collective_calls import Collective, Reference
 from hologram.primitives.host.effects import effect
 
 # --- writing ---------------------------------------------------------------------------------------------------------
@@ -173,38 +174,23 @@ ROUTINES: dict[str, Callable[[str, list[np.ndarray], list[Any]], bool]] = {}
 
 def call(args: int) -> None:
     """Runs the host op whose arguments native code has put at ``args``. What the routine raises goes to the caller of the graph."""
-    text = ctypes.cast(ctypes.c_void_p.from_address(args).value or 0, ctypes.c_char_p).value
-    assert text is not None
-    _prepared(text)(args)
+    _prepared(ctypes.string_at(ctypes.c_void_p.from_address(args).value or 0))(args)
 
 
 @lru_cache(maxsize=1024)
 def _prepared(text: bytes) -> Callable[[int], None]:
     name, free, attrs, operands, types, phase, number = json.loads(text)
-    reference: Any = TABLE[name].reference
-    routine = ROUTINES.get(name) if free else None
-    into = getattr(reference, "into", None)  # of routines that write their results in place
-    shapes = [(dtypes.of(d), shape) for d, shape in types]
-    unknown = attrs.count(_ARGUMENT) + sum(n is None for _, shape in shapes for n in shape)
-
     if phase == DONE:
         return lambda args: lanes.finish(ctypes.c_int64.from_address(args + 8).value, PENDING_AT, number)
+    reference: Any = TABLE[name].reference
+    arguments = _Arguments(attrs, [(dtypes.of(d), tuple(shape)) for d, shape in types])
+    if isinstance(reference, Reference):
+        return _collective(reference, arguments, operands, number if phase == START else None)
+    routine = ROUTINES.get(name) if free else None
 
     def run(args: int) -> None:
-        words = (ctypes.c_int64 * (2 + unknown + len(shapes))).from_address(args)
-        extents = iter(words[2 : 2 + unknown])
-        arrays = []
-        attributes = [_read(a, extents) for a in attrs]
-        for address, (dtype, shape) in zip(words[2 + unknown :], shapes, strict=True):
-            arrays.append(_view(address, dtype, tuple(next(extents) if n is None else n for n in shape)))
-        if routine is not None and routine(name, arrays, attributes):
-            return
-        if phase == START:
-            world, job = reference.job(arrays[operands:], *arrays[:operands], *attributes)
-            lanes.start(world, job, words[1], PENDING_AT, number)
-            return
-        if into is not None:
-            into(arrays[operands:], *arrays[:operands], *attributes)
+        _, attributes, arrays = arguments.read(args)
+        if routine is not None and routine(name, arrays, list(attributes)):
             return
         for a in arrays[:operands]:
             a.flags.writeable = False
@@ -214,8 +200,60 @@ def _prepared(text: bytes) -> Callable[[int], None]:
     return run
 
 
-def _view(address: int, dtype: dtypes.DType, shape: tuple[int, ...]) -> np.ndarray:
-    nbytes = math.prod(shape) * dtype.itemsize
+def _collective(reference: Reference, arguments: _Arguments, operands: int, number: int | None) -> Callable[[int], None]:
+    """Runs a collective, or starts the one of a number."""
+
+    def prepare(arrays: list[np.ndarray], attributes: tuple[Any, ...]) -> Collective:
+        types = [(dtype, a.shape) for (dtype, _), a in zip(arguments.types, arrays[:operands], strict=False)]
+        return reference.prepare(tuple(types), attributes)
+
+    once: list[Collective] = []  # where all is known
+
+    def run(args: int) -> None:
+        context, attributes, arrays = arguments.read(args)
+        collective = once[0] if once else prepare(arrays, attributes)
+        if not once and arguments.unknown == 0:
+            once.append(collective)
+        if number is None:
+            collective(arrays[operands:], arrays[:operands])
+        else:
+            collective.start(arrays[operands:], arrays[:operands], context, PENDING_AT, number)
+
+    return run
+
+
+class _Arguments:
+    """How the arguments of a call lie in memory: two words, the extents that are not known before, and the addresses of arrays of ``types``."""
+
+    def __init__(self, attrs: list[Any], types: list[tuple[dtypes.DType, tuple[int | None, ...]]]) -> None:
+        self._attrs, self.types = attrs, types
+        self.unknown = attrs.count(_ARGUMENT) + sum(n is None for _, shape in types for n in shape)
+        self._words: Any = ctypes.c_int64 * (2 + self.unknown + len(types))
+        self._plain: Any = None if self.unknown or _holds_objects(attrs) else tuple([_read(a, iter(())) for a in attrs])
+        self._views = None if self.unknown else [_viewer(dtype, shape) for dtype, shape in types]  # type: ignore[arg-type]
+
+    def read(self, args: int) -> tuple[int, tuple[Any, ...], list[np.ndarray]]:
+        """The context of the call, the attributes and the arrays."""
+        words = self._words.from_address(args)[:]
+        if self._views is not None:
+            attributes = self._plain if self._plain is not None else tuple([_read(a, iter(())) for a in self._attrs])
+            return words[1], attributes, [view(address) for view, address in zip(self._views, words[2:], strict=True)]
+        first = 2 + self.unknown
+        extents = iter(words[2:first])
+        attributes = tuple([_read(a, extents) for a in self._attrs])
+        shapes = [(dtype, tuple([next(extents) if n is None else n for n in shape])) for dtype, shape in self.types]
+        return words[1], attributes, [_viewer(*t)(address) for t, address in zip(shapes, words[first:], strict=True)]
+
+
+def _holds_objects(attribute: Any) -> bool:
+    return any(map(_holds_objects, attribute)) if isinstance(attribute, list) else isinstance(attribute, dict)
+
+
+def _viewer(dtype: dtypes.DType, shape: tuple[int, ...]) -> Callable[[int], np.ndarray]:
+    """What gives the array of a type at an address."""
+    element = dtype.np
+    nbytes = math.prod(shape) * element.itemsize
     if not nbytes:
-        return np.empty(shape, dtype.np)
-    return np.ndarray(shape, dtype.np, (ctypes.c_uint8 * nbytes).from_address(address))
+        return lambda address: np.empty(shape, element)
+    memory = ctypes.c_uint8 * nbytes
+    return lambda address: np.ndarray(shape, element, memory.from_address(address))
