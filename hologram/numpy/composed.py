@@ -38,17 +38,19 @@ def select(conditions: Sequence[Any], choices: Sequence[Any], default: Any = 0) 
 
 
 def choose(which: Any, choices: Sequence[Any], mode: str = "clip") -> Tensor:
-    """Selects by element from the array of ``choices`` whose number ``which`` gives; numbers out of range mean the first or the last.
+    """Selects by element from the array of ``choices`` whose number ``which`` gives.
 
-    All broadcast. Only NumPy's mode ``clip`` is there. Raises ArgumentError for another mode, or no choices.
+    Numbers out of range mean the first or the last; where ``mode`` is ``wrap`` their remainder by the count. All broadcast. NumPy's mode
+    ``raise`` is not there. Raises ArgumentError for another mode, or no choices.
 
     >>> hnp.choose([0, 1, 5], [[1, 2, 3], [10, 20, 30]])
     Tensor([ 1, 20, 30], dtype=int64)
     """
-    choice(mode, "choose", "mode", ("clip",))
+    choice(mode, "choose", "mode", ("clip", "wrap"))
     if not (arrays := items(choices, "choose")):
         raise located(ArgumentError("choose: no choices"))
     number = as_tensor(which, "choose")
+    number = number % len(arrays) if mode == "wrap" else number
     result: Any = arrays[0]
     for i, value in enumerate(arrays[1:], 1):
         result = where(number >= i, value, result)

@@ -1,11 +1,13 @@
-"""Keywords of NumPy's functions that say nothing of values, which code for NumPy passes: memory order, sorting algorithms, ``out=None``.
+"""Arguments of NumPy's functions that say nothing of values, which code for NumPy passes: memory order, sorting algorithms, ``out=None``.
 
-:func:`accepting` lets a function take them. A value that NumPy gives a meaning which Tensors have not, as ``out=array``, is an ArgumentError.
+:func:`accepting` lets a function take them, by name and at their places among NumPy's positional arguments. A value that NumPy gives a meaning which
+Tensors have not, as ``out=array``, is an ArgumentError.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -13,49 +15,91 @@ from hologram.errors import ArgumentError
 from hologram.support.user_lines import located
 
 _ANY_ORDER = ("C", "F", "A", "K", None)  # Tensors have no memory order that could be seen
-_VALUES: dict[str, tuple[Any, ...]] = {
+_KINDS = ("quicksort", "heapsort", "mergesort", "stable", None)
+_NEUTRAL: dict[str, tuple[Any, ...]] = {  # the values that are taken, the default first
     "out": (None,),
-    "order": _ANY_ORDER,
-    "kind": ("quicksort", "heapsort", "mergesort", "stable", None),
+    "order": (None, *_ANY_ORDER),
+    "kind": (None, *_KINDS, "introselect"),
     "subok": (True, False),
-    "overwrite_input": (True, False),
+    "overwrite_input": (False, True),
     "like": (None,),
 }
 _ADVICE = {"out": "Tensors are not written into: use the result"}
-_LISTS: dict[tuple[str, ...], str] = {
-    ("out",): """
-        all amax amin any argmax argmin clip compress cumprod cumsum dot max mean min nanargmax nanargmin nancumprod nancumsum nanmax nanmean nanmin
-        nanprod nanstd nansum nanvar outer prod ptp round std sum take trace var
-    """,
-    ("out", "overwrite_input"): "median nanmedian nanpercentile nanquantile percentile quantile",
-    ("order", "like"): "asarray empty full ones zeros",
-    ("order", "subok", "like"): "array",
-    ("order", "subok"): "copy empty_like full_like ones_like zeros_like astype",
-    ("kind", "order"): "argsort partition sort argpartition",
+# NumPy's order of positional arguments, from the first that can be given by name; arguments behind the semicolon go by name alone
+_LISTS = {
+    "axis out keepdims": "all any argmax argmin nanargmax nanargmin nanmax nanmin ptp",
+    "axis out keepdims initial where": "amax amin max min",
+    "axis dtype out keepdims": "mean nanmean nanprod nansum",
+    "axis dtype out keepdims initial where": "prod sum",
+    "axis dtype out ddof keepdims": "nanstd nanvar std var",
+    "axis dtype out": "cumprod cumsum nancumprod nancumsum",
+    "axis out overwrite_input keepdims": "median nanmedian",
+    "q axis out overwrite_input method keepdims": "nanpercentile nanquantile percentile quantile",
+    "axis out": "compress concat concatenate stack",
+    "indices axis out mode": "take",
+    "which choices out mode": "choose",
+    "offset axis1 axis2 dtype out": "trace",
+    "decimals out": "around round",
+    "min max out": "clip",
+    "out": "dot outer",
+    "axis kind order": "argpartition argsort partition sort",
+    "shape dtype order; like": "empty ones zeros",
+    "shape fill_value dtype order; like": "full",
+    "dtype order; like": "asarray",
+    "data dtype; order subok like": "array",
+    "dtype order subok shape": "empty_like ones_like zeros_like",
+    "fill_value dtype order subok shape": "full_like",
+    "order subok": "copy",
+    "dtype; order subok": "astype",
 }
-KEYWORDS = {name: keywords for keywords, names in _LISTS.items() for name in names.split()}
+POSITIONS = {name: tuple(order.partition(";")[0].split()) for order, names in _LISTS.items() for name in names.split()}
+KEYWORDS = {name: tuple(x for x in order.replace(";", " ").split() if x in _NEUTRAL) for order, names in _LISTS.items() for name in names.split()}
 
 
 def without_neutral(what: str, options: dict[str, Any]) -> dict[str, Any]:
     """``options`` of the function ``what`` without those that say nothing of values. Raises ArgumentError for a value that does."""
-    for keyword in KEYWORDS.get(what, ()):
+    for keyword in KEYWORDS[what]:
         if keyword not in options:
             continue
         value = options[keyword]
-        known = (None,) if keyword == "order" and "kind" in KEYWORDS[what] else _VALUES[keyword]  # order of fields of records
+        known = (None,) if keyword == "order" and "kind" in KEYWORDS[what] else _NEUTRAL[keyword]  # order of fields of records
         if not any(value is k or (isinstance(value, str) and value == k) for k in known):
-            raise located(ArgumentError(f"{what} with {keyword}={value!r} is not supported: {_ADVICE.get(keyword, 'leave it out')}"))
+            raise located(ArgumentError(f"{what} with {keyword}={value!r} is not supported: {_advice(what, keyword, value)}"))
         options = {name: given for name, given in options.items() if name != keyword}
     return options
 
 
+def _advice(what: str, keyword: str, value: Any) -> str:
+    order = POSITIONS[what]
+    if keyword == "out" and isinstance(value, bool) and "keepdims" in order:
+        return f"as in NumPy the arguments are {', '.join(order)}: write keepdims={value}"
+    return _ADVICE.get(keyword, "leave it out")
+
+
 def accepting(name: str, f: Callable[..., Any]) -> Callable[..., Any]:
-    """``f``, which also takes NumPy's keywords for the function ``name``; its signature stays that of ``f``."""
+    """``f``, which takes what NumPy's function ``name`` takes, at its places; its signature says so."""
+    signature = inspect.signature(f)
+    parameters = list(signature.parameters.values())
+    data = [p for p in parameters if p.kind is p.POSITIONAL_ONLY]
+    order, own = POSITIONS[name], {p.name: p for p in parameters}
+    places = [len(data) + order.index(x) for x in KEYWORDS[name] if x in order]
+    first = min(places, default=len(parameters))  # from here on NumPy's arguments are not those of f
+    last = len(data) + len(order)
 
     @functools.wraps(f)
     def function(*args: Any, **options: Any) -> Any:
+        if first < len(args) <= last:
+            behind = dict(zip(order[first - len(data) :], args[first:], strict=False))
+            if twice := behind.keys() & options.keys():
+                raise TypeError(f"{name}() got multiple values for argument {min(twice)!r}")
+            args, options = args[:first], behind | options
         return f(*args, **(without_neutral(name, options) if options else options))
 
+    if places:
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        at_places = [own[x].replace(kind=kind) if x in own else inspect.Parameter(x, kind, default=_NEUTRAL[x][0]) for x in order]
+        rest = [p.replace(kind=p.KEYWORD_ONLY) for p in parameters if p not in data and p.name not in order]
+        function.__signature__ = signature.replace(parameters=[*data, *at_places, *rest])  # type: ignore[attr-defined]
     return function
 
 

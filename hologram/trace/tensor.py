@@ -513,9 +513,9 @@ class Tensor:
     ptp = _from_namespace("ptp")
     choose = _from_namespace("choose")
 
-    def compress(self, condition: Any, axis: int | None = None) -> Tensor:
+    def compress(self, condition: Any, axis: int | None = None, out: None = None) -> Tensor:
         """The elements, or slices along ``axis``, where ``condition`` holds."""
-        return namespace().compress(condition, self, axis)
+        return namespace().compress(condition, self, axis, out=out)
 
     def block_until_ready(self) -> Tensor:
         """This Tensor, with its values computed; while tracing as it is."""

@@ -63,7 +63,7 @@ def by_position(f: Any) -> list[str]:
 def misplaced(here: list[str], there: list[str]) -> list[tuple[str, str]]:
     """Options that stand where another option is expected: positions from the first that both name as options."""
     pairs = list(zip(here, there, strict=False))
-    return [(a, b) for i, (a, b) in enumerate(pairs) if i and a != b and SAME.get(a, a) != b and b != "out" and (a in there or b in here or i > 2)]
+    return [(a, b) for i, (a, b) in enumerate(pairs) if i and a != b and SAME.get(a, a) != b and (a in there or b in here or i > 2)]
 
 
 def functions(module: ModuleType) -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -88,6 +88,50 @@ def test_options_stand_where_libraries_have_them(here: ModuleType, names: list[s
         if theirs and all(misplaced(by_position(f), t) for t in theirs):
             wrong[name] = (by_position(f), theirs)
     assert not wrong
+
+
+REDUCED = """
+    all any argmax argmin amax amin max min mean prod sum std var ptp median
+    nanmax nanmin nanargmax nanargmin nanmean nanmedian nansum nanprod nanstd nanvar
+"""
+
+
+@pytest.mark.parametrize("name", REDUCED.split())
+def test_what_stands_behind_out(name: str) -> None:
+    """All of NumPy's arguments by position, of functions and methods; an array for results is refused."""
+    places = by_position(getattr(np, name))[2:]
+    given = {"dtype": np.dtype("float64"), "out": None, "overwrite_input": False, "keepdims": True, "ddof": 1, "initial": 3.0, "where": X > 0}
+    values = [given[p] for p in places if not name.startswith("nan") or p not in ("initial", "where")]
+    check(lambda xp, x: getattr(xp, name)(x, 0, *values), X, rtol=1e-12)
+    if hasattr(X, name) and name not in ("all", "any"):  # whose methods take dtype in front of out, against what NumPy says of them
+        np.testing.assert_allclose(getattr(hg.tensor(X), name)(0, *values), getattr(X, name)(0, *values), rtol=1e-12)
+    at = places.index("out")
+    for wrong in (np.zeros(3), True):
+        with pytest.raises(ArgumentError, match="keepdims=True" if wrong is True and "keepdims" in by_position(getattr(hnp, name)) else "out="):
+            getattr(hnp, name)(X, 0, *values[:at], wrong)
+    with pytest.raises(TypeError):
+        getattr(hnp, name)(X, 0, *values[:at], None, out=None)
+
+
+BEHIND: list[Callable[..., Any]] = [
+    lambda xp, x: xp.cumsum(x, 0, np.float64, None), lambda xp, x: xp.clip(x, -0.5, 0.5, None), lambda xp, x: xp.round(x, 1, None),
+    lambda xp, x: xp.percentile(x, [20, 70], 0, None, False, "nearest", True), lambda xp, x: xp.nanquantile(x, 0.3, 1, None, True, "lower"),
+    lambda xp, x: xp.take(x, xp.asarray([0, 5, -7]), 1, None, "clip"), lambda xp, x: xp.trace(x, 1, 0, 1, None, None),
+    lambda xp, x: xp.concatenate([x, x], 1, None), lambda xp, x: xp.stack([x, x], 1, None), lambda xp, x: xp.dot(x, x, None),
+    lambda xp, x: xp.outer(x, x, None), lambda xp, x: xp.compress([True, False, True], x, 1, None),
+    lambda xp, x: xp.choose(xp.asarray([2, 0, 1]), [x[0], x[1], x[2]], None, "wrap"), lambda xp, x: xp.sort(x, 0, "stable", None),
+    lambda xp, x: xp.argsort(x, -1, None), lambda xp, x: xp.partition(x, 1, 0, "introselect"), lambda xp, x: xp.zeros((2, 3), np.float64, "F"),
+    lambda xp, x: xp.full_like(x, 2.0, None, "K", True, (4, 2)), lambda xp, x: xp.ones_like(x, np.int32, "C", False, (2,)),
+    lambda xp, x: xp.copy(x, "K"),
+    lambda xp, x: x.clip(-0.5, 0.5, None), lambda xp, x: x.round(1, None), lambda xp, x: x.take(xp.asarray([0, 5]), 1, None, "wrap"),
+    lambda xp, x: x.cumprod(1, None, None), lambda xp, x: x.argsort(0, "stable"), lambda xp, x: x.dot(x, None),
+    lambda xp, x: x.compress([True], 0, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", BEHIND)
+def test_neutral_arguments_at_their_places(call: Callable[..., Any]) -> None:
+    check(call, X, rtol=1e-12)
 
 
 def test_averages() -> None:

@@ -24,6 +24,7 @@ from hologram.support.user_lines import located
 from hologram.trace.checks import choice
 from hologram.trace.operators import broadcast_node, broadcast_shapes
 from hologram.trace.recorder import record
+from hologram.trace.symbolic_extent import extent
 from hologram.trace.tensor import Tensor
 
 __all__ = ["compress", "extract", "take", "take_along_axis"]
@@ -81,7 +82,8 @@ def take(x: Any, /, indices: Any, axis: int | None = None, *, mode: str | None =
     """Elements, or slices, of ``x`` at ``indices`` along ``axis``; of ``x`` flattened for None.
 
     The indices' axes take the place of ``axis``; negative ones count from the end. Known indices out of range raise IndexOutOfRange, unless
-    ``mode`` is ``clip``; computed ones, those of Tensors, are clamped. Raises DTypeError for indices that are not integers.
+    ``mode`` is ``clip``, or ``wrap``: the remainder by the extent; computed ones, those of Tensors, are clamped or wrapped. Raises DTypeError for
+    indices that are not integers.
 
     >>> hnp.take([10, 20, 30], [2, 0])
     Tensor([30, 10], dtype=int64)
@@ -92,10 +94,12 @@ def take(x: Any, /, indices: Any, axis: int | None = None, *, mode: str | None =
     if axis is None:
         node, axis = reshaped(node, (prod(node.shape),)), 0
     a = axis_of(axis, len(node.shape), "take")
-    choice(mode or "raise", "take", "mode", ("clip", "raise"))
+    choice(mode or "raise", "take", "mode", ("clip", "raise", "wrap"))
     known = indices if type(indices) is Tensor else np.asarray(indices)
     if isinstance(known, np.ndarray) and known.dtype.kind not in "iu" and known.size:
         raise located(DTypeError(f"take: indices are integers, not {known.dtype}"))
+    if mode == "wrap":
+        known, mode = known % extent(node.shape[a]), None
     return wrap(take_axis(node, known, a, "take", mode or "raise"))
 
 
