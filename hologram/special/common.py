@@ -76,6 +76,12 @@ def log_ratio_less(ratio: Tensor, t: Tensor) -> Tensor:
     return where(near, -small * small * log1p_rest(small), log(where(near, 1.0, ratio)) - t)
 
 
+def log_complement(t: Tensor) -> Tensor:
+    """``log(1 - exp(t))`` for t <= 0, all digits right."""
+    near = t > -0.6931471805599453
+    return where(near, log(-expm1(where(near, t, -0.5))), log1p(-exp(where(near, -1.0, t))))
+
+
 def log_beta(a: Tensor, b: Tensor) -> Tensor:
     """``log(beta(a, b))`` of positive numbers, without the cancellation of logarithms of gamma functions."""
     high, low = maximum(a, b), minimum(a, b)

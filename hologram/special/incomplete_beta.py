@@ -8,14 +8,18 @@ from typing import Any
 
 from hologram.dtypes import float64
 from hologram.numpy.elementwise import where
-from hologram.special.basic import ndtr
+from hologram.special.basic import log_ndtr, ndtr
 from hologram.special.common import (
     absolute,
     continued_fraction,
     exp,
+    expm1,
     isinf,
     isnan,
+    log,
+    log1p,
     log_beta,
+    log_complement,
     log_ratio_less,
     maximum,
     minimum,
@@ -29,15 +33,26 @@ __all__ = ["betainc", "betaincc", "fdtr", "fdtrc", "stdtr"]
 
 _MAX_STEPS = 200_000  # some sqrt(max(a, b)) are taken
 _SQUARABLE = 1e150
-_NORMAL_FROM = 1e8  # degrees of freedom of Student's t distribution
+_NORMAL_FROM, _NORMAL_TO = 1e8, 30.0  # degrees of freedom of Student's t distribution, and how far out
 
 
 def _power(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """``x**a * y**b / beta(a, b)`` for y = 1 - x."""
+    exponent, square = _power_parts(a, b, x, y)
+    return exp(exponent) * sqrt(square)
+
+
+def _log_power(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    exponent, square = _power_parts(a, b, x, y)
+    return exponent + 0.5 * log(square)
+
+
+def _power_parts(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """An exponent, and the square of what its exponential is multiplied by."""
     n = a + b
     t = x * b - y * a
     exponent = a * log_ratio_less(x * n / a, t / a) + b * log_ratio_less(y * n / b, -t / b)
-    return exp(exponent + stirling_rest(n) - stirling_rest(a) - stirling_rest(b)) * sqrt(a / (2 * math.pi) * (b / n))
+    return exponent + stirling_rest(n) - stirling_rest(a) - stirling_rest(b), a / (2 * math.pi) * (b / n)
 
 
 def _fraction(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> Tensor:
@@ -55,15 +70,23 @@ def _fraction(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> Tensor:
     return continued_fraction(term, (a + 1.0) / (a * (distance + 1.0)), _MAX_STEPS)
 
 
-def _regularized(upper: bool, a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """I_x(a, b), or if ``upper`` its complement: whichever is computed without subtraction, or 1 less the other. ``y`` is 1 - x."""
+def _regularized(upper: bool, logarithm: bool, a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """I_x(a, b), or if ``upper`` its complement: whichever is computed without subtraction, or 1 less the other; or its logarithm. ``y`` is 1 - x."""
+    inside, swap, p, q, u, v = _domain(a, b, x, y)
+    mirrored, edge = swap ^ upper, _edge(upper, a, b, x)
+    if logarithm:
+        found = _log_power(p, q, u, v) + log(_fraction(p, q, u, v))
+        return where(inside, where(mirrored, log_complement(where(mirrored, found, -1.0)), found), log(edge))
+    found = _power(p, q, u, v) * _fraction(p, q, u, v)
+    return where(inside, where(mirrored, 1.0 - found, found), edge)
+
+
+def _domain(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Where the fraction holds; whether sides are swapped; and the arguments so swapped, harmless ones elsewhere."""
     inside = (a > 0) & (b > 0) & ~isinf(a) & ~isinf(b) & (x > 0) & (y > 0)
     p, q, u, v = where(inside, a, 1.0), where(inside, b, 1.0), where(inside, x, 0.5), where(inside, y, 0.5)
     swap = u * (p + q + 2.0) > p + 1.0
-    p, q, u, v = where(swap, q, p), where(swap, p, q), where(swap, v, u), where(swap, u, v)
-    found = _power(p, q, u, v) * _fraction(p, q, u, v)
-    mirrored = swap ^ upper
-    return where(inside, where(mirrored, 1.0 - found, found), _edge(upper, a, b, x))
+    return inside, swap, where(swap, q, p), where(swap, p, q), where(swap, v, u), where(swap, u, v)
 
 
 def _edge(upper: bool, a: Tensor, b: Tensor, x: Tensor) -> Tensor:
@@ -84,13 +107,23 @@ def _slope(sign: float, a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> Tensor:
     return sign * where(inside, _power(p, q, u, v) / (u * v), where(valid, end, math.nan))
 
 
-def _both_sides(upper: bool) -> Function:
+def _log_slope(upper: bool, a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """By x, of the logarithm: the density over the function itself, both of which may underflow: the fraction is what they have not in common."""
     sign = -1.0 if upper else 1.0
-    slopes = [None, None, functools.partial(_slope, sign), lambda a, b, x, y: x * 0]
-    return Function(functools.partial(_regularized, upper), slopes)
+    inside, swap, p, q, u, v = _domain(a, b, x, y)
+    found = _fraction(p, q, u, v)
+    mirrored = swap ^ upper
+    whole = where(mirrored, -expm1(_log_power(p, q, u, v) + log(found)), 1.0)
+    ratio = where(mirrored, _power(p, q, u, v) / whole, 1.0 / found) / (u * v)
+    return where(inside, sign * ratio, _slope(sign, a, b, x, y) / _regularized(upper, False, a, b, x, y))
 
 
-_lower, _upper = _both_sides(False), _both_sides(True)
+def _one_side(upper: bool, logarithm: bool) -> Function:
+    by_x = functools.partial(_log_slope, upper) if logarithm else functools.partial(_slope, -1.0 if upper else 1.0)
+    return Function(functools.partial(_regularized, upper, logarithm), [None, None, by_x, lambda a, b, x, y: x * 0])
+
+
+_lower, _upper, _log_lower, _log_upper = (_one_side(upper, logarithm) for logarithm in (False, True) for upper in (False, True))
 
 
 def betainc(a: Any, b: Any, x: Any) -> Tensor:
@@ -114,13 +147,23 @@ def betaincc(a: Any, b: Any, x: Any) -> Tensor:
     return in_float64("betaincc", lambda a, b, x: _upper(a, b, x, 1.0 - x), a, b, x)
 
 
+def log_betainc(a: Any, b: Any, x: Any) -> Tensor:
+    """Logarithm of :func:`betainc`, finite where that underflows."""
+    return in_float64("log_betainc", lambda a, b, x: _log_lower(a, b, x, 1.0 - x), a, b, x)
+
+
+def log_betaincc(a: Any, b: Any, x: Any) -> Tensor:
+    """Logarithm of :func:`betaincc`, finite where that underflows."""
+    return in_float64("log_betaincc", lambda a, b, x: _log_upper(a, b, x, 1.0 - x), a, b, x)
+
+
 def fdtr(dfn: Any, dfd: Any, x: Any) -> Tensor:
     """Distribution function of the F distribution of ``dfn`` and ``dfd`` degrees of freedom, at ``x``; see :func:`betainc`.
 
     >>> hg.special.fdtr(2.0, 4.0, [0.0, 1.0])
     Tensor([0.       , 0.5555556], dtype=float32)
     """
-    return in_float64("fdtr", lambda m, n, x: _of_ratio(_lower, m, n, x), dfn, dfd, x)
+    return in_float64("fdtr", lambda m, n, x: _of_ratio(_lower, m, n, x, 1.0), dfn, dfd, x)
 
 
 def fdtrc(dfn: Any, dfd: Any, x: Any) -> Tensor:
@@ -129,17 +172,29 @@ def fdtrc(dfn: Any, dfd: Any, x: Any) -> Tensor:
     >>> hg.special.fdtrc(2.0, 4.0, [0.0, 1.0])
     Tensor([1.        , 0.44444445], dtype=float32)
     """
-    return in_float64("fdtrc", lambda m, n, x: _of_ratio(_upper, m, n, x), dfn, dfd, x)
+    return in_float64("fdtrc", lambda m, n, x: _of_ratio(_upper, m, n, x, 0.0), dfn, dfd, x)
 
 
-def _of_ratio(side: Function, m: Tensor, n: Tensor, x: Tensor) -> Tensor:
-    """At ``m x / (n + m x)``."""
+def log_fdtr(dfn: Any, dfd: Any, x: Any) -> Tensor:
+    """Logarithm of :func:`fdtr`, finite where that underflows."""
+    return in_float64("log_fdtr", lambda m, n, x: _of_ratio(_log_lower, m, n, x, 0.0), dfn, dfd, x)
+
+
+def log_fdtrc(dfn: Any, dfd: Any, x: Any) -> Tensor:
+    """Logarithm of :func:`fdtrc`, finite where that underflows."""
+    return in_float64("log_fdtrc", lambda m, n, x: _of_ratio(_log_upper, m, n, x, -math.inf), dfn, dfd, x)
+
+
+def _of_ratio(side: Function, m: Tensor, n: Tensor, x: Tensor, last: float) -> Tensor:
+    """At ``m x / (n + m x)``; ``last`` at infinity."""
     valid = (m > 0) & (n > 0) & ~isinf(m) & ~isinf(n) & (x >= 0)
     m, n = where(valid, m, 1.0), where(valid, n, 1.0)
     end = isinf(x)
     top = m * where(valid & ~end, x, 1.0)
-    found = side(0.5 * m, 0.5 * n, top / (n + top), n / (n + top))
-    return where(valid, where(end, float(side is _lower), found), math.nan)
+    far = top > n
+    share = where(far, 1.0 / (1.0 + n / where(far, top, 1.0)), top / (n + top))  # so that its derivative does not cancel
+    found = side(0.5 * m, 0.5 * n, share, n / (n + top))
+    return where(valid, where(end, last, found), math.nan)
 
 
 def stdtr(df: Any, t: Any) -> Tensor:
@@ -151,21 +206,43 @@ def stdtr(df: Any, t: Any) -> Tensor:
     return in_float64("stdtr", _student, df, t)
 
 
+def log_stdtr(df: Any, t: Any) -> Tensor:
+    """Logarithm of :func:`stdtr`, finite where that underflows."""
+    return in_float64("log_stdtr", _log_student, df, t)
+
+
 def _student(df: Tensor, t: Tensor) -> Tensor:
     """The tail, which is even in t, from the share of ``df`` in ``df + t**2``; the middle, which is odd and smooth in t, from the other share,
     while it leaves most of the half. Where squares overflow, the tail is a power of t."""
     valid, normal, ends = (df > 0) & ~isnan(t), df > _NORMAL_FROM, isinf(t)
     n = where(valid & ~normal, df, 1.0)
+    u, beyond, far, outer, above_half = _student_parts(n, t, ends)
+    tail = 0.5 * _shares(_lower, n, outer) * beyond**-n
+    found = where(far, where(u < 0, tail, 1.0 - tail), 0.5 + above_half)
+    found = where(ends, (t > 0).astype(float64), where(normal, ndtr(_as_normal(df, u)), found))
+    return where(valid, found, math.nan)
+
+
+def _log_student(df: Tensor, t: Tensor) -> Tensor:
+    """The logarithm of :func:`_student`; normal only as far out as that is right."""
+    valid, ends = (df > 0) & ~isnan(t), isinf(t)
+    normal = (df > _NORMAL_FROM) & ((absolute(t) < _NORMAL_TO) | isinf(df))
+    n = where(valid & ~normal, df, 1.0)
+    u, beyond, far, outer, above_half = _student_parts(n, t, ends)
+    tail = _shares(_log_lower, n, outer) - n * log(beyond) - math.log(2.0)
+    found = where(far, where(u < 0, tail, log1p(-exp(tail))), log1p(above_half - 0.5))
+    found = where(ends, where(t > 0, 0.0, -math.inf), where(normal, log_ndtr(_as_normal(df, u)), found))
+    return where(valid, found, math.nan)
+
+
+def _student_parts(n: Tensor, t: Tensor, ends: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """``t`` with a finite square, how much larger it is, whether it is in the tails; for these alone ``t``, for others the value above 1/2."""
     u = where(ends, 0.0, maximum(minimum(t, _SQUARABLE), -_SQUARABLE))
     beyond = maximum(absolute(where(ends, 1.0, t)) / _SQUARABLE, 1.0)
     far = u * u > minimum(n, 1.0)
     outer, inner = where(far, u, 2.0 * sqrt(n)), where(far | (u == 0), 1e-3 * sqrt(n), u)
-    tail = 0.5 * _shares(n, outer, True) * beyond**-n
-    middle = 0.5 * _shares(n, inner, False)
-    middle = where(u == 0, u * _center(n), where(u < 0, -middle, middle))
-    found = where(far, where(u < 0, tail, 1.0 - tail), 0.5 + middle)
-    found = where(ends, (t > 0).astype(float64), where(normal, ndtr(_as_normal(df, u)), found))
-    return where(valid, found, math.nan)
+    middle = 0.5 * _shares(_lower, n, inner, inside=True)
+    return u, beyond, far, outer, where(u == 0, u * _center(n), where(u < 0, -middle, middle))
 
 
 def _as_normal(df: Tensor, t: Tensor) -> Tensor:
@@ -174,11 +251,11 @@ def _as_normal(df: Tensor, t: Tensor) -> Tensor:
     return t * (1.0 - 0.25 * inverse) / sqrt(1.0 + 0.5 * t * t * inverse)
 
 
-def _shares(df: Tensor, t: Tensor, tails: bool) -> Tensor:
-    """The probability outside of -t and t if ``tails``, else that inside."""
+def _shares(side: Function, df: Tensor, t: Tensor, inside: bool = False) -> Tensor:
+    """The probability outside of -t and t, or that ``inside``, by ``_lower`` or its logarithm."""
     ratio = t * t / df
     low, high, half = 1.0 / (1.0 + ratio), 1.0 / (1.0 + 1.0 / ratio), df * 0 + 0.5
-    return _lower(0.5 * df, half, low, high) if tails else _lower(half, 0.5 * df, high, low)
+    return side(half, 0.5 * df, high, low) if inside else side(0.5 * df, half, low, high)
 
 
 def _center(df: Tensor) -> Tensor:

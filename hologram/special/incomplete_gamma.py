@@ -12,7 +12,7 @@ from typing import Any
 
 from hologram.dtypes import float64
 from hologram.numpy.elementwise import where
-from hologram.special.basic import erfc
+from hologram.special.basic import erfc, erfcx
 from hologram.special.common import (
     absolute,
     continued_fraction,
@@ -24,6 +24,7 @@ from hologram.special.common import (
     isnan,
     log,
     log1p_rest,
+    log_complement,
     log_ratio_less,
     maximum,
     series,
@@ -91,27 +92,49 @@ def _power_over_gamma(a: Tensor, x: Tensor) -> Tensor:
     return where(large, where(a < 1.0, 0.0, by_stirling), y**c * half * (half * exp(-gammaln1p(c))))
 
 
-def _uniform(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-    """P and Q by Temme's expansion."""
+def _log_power_over_gamma(a: Tensor, x: Tensor) -> Tensor:
+    large = a >= 1.0
+    b, c = where(large, a, 1.0), where(large, 0.5, a)
+    by_stirling = b * log_ratio_less(x / b, (x - b) / b) - stirling_rest(b) - 0.5 * log(2 * math.pi * b)
+    return where(large, by_stirling, c * log(x) - x - gammaln1p(c))
+
+
+def _uniform(a: Tensor, x: Tensor, sign: float) -> Tensor:
+    """Temme's expansion: of P for ``sign`` -1, of Q for 1."""
+    eta, rest = _temme_parts(a, x)
+    return 0.5 * erfc(sign * eta * sqrt(0.5 * a)) + sign * exp(-0.5 * a * eta * eta) * rest
+
+
+def _log_uniform(a: Tensor, x: Tensor, sign: float) -> Tensor:
+    """The logarithm of :func:`_uniform`, by what its exponential multiplies where that is on the small side."""
+    tail, s, scaled = _scaled_uniform(a, x, sign)
+    return where(tail, log(where(tail, scaled, 1.0)) - s * s, log(where(tail, 1.0, _uniform(a, x, sign))))
+
+
+def _scaled_uniform(a: Tensor, x: Tensor, sign: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Whether the function is on its small side, ``s``, and there the function times ``exp(s**2)``."""
+    eta, rest = _temme_parts(a, x)
+    s = sign * eta * sqrt(0.5 * a)
+    tail = s > 0.0
+    return tail, s, 0.5 * erfcx(where(tail, s, 0.0)) + sign * rest
+
+
+def _temme_parts(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Temme's eta, and what the exponential is multiplied by."""
     t = (x - a) / a
     eta = t * sqrt(2.0 * log1p_rest(t))
-    inverse = 1.0 / a
-    total = series(inverse, [series(eta, row) for row in _temme()])
-    rest = exp(-0.5 * a * eta * eta) / sqrt(2 * math.pi * a) * total
-    scaled = eta * sqrt(0.5 * a)
-    return 0.5 * erfc(-scaled) - rest, 0.5 * erfc(scaled) + rest
+    return eta, series(1.0 / a, [series(eta, row) for row in _temme()]) / sqrt(2 * math.pi * a)
 
 
 def _power_series(a: Tensor, x: Tensor) -> Tensor:
-    """P, for x up to about a."""
+    """P over :func:`_power_over_gamma`, for x up to about a."""
 
     def step(n: Tensor, state: Any) -> Any:
         total, term = state
         term = term * x / (a + n)
         return (total + term, term), term / total
 
-    total = until_small(step, (a * 0 + 1.0, a * 0 + 1.0), _MAX_STEPS)
-    return _power_over_gamma(a, x) * total
+    return until_small(step, (a * 0 + 1.0, a * 0 + 1.0), _MAX_STEPS)
 
 
 def _small_complement(a: Tensor, x: Tensor) -> Tensor:
@@ -129,29 +152,54 @@ def _small_complement(a: Tensor, x: Tensor) -> Tensor:
 
 
 def _fraction(a: Tensor, x: Tensor) -> Tensor:
-    """Q, for x beyond about a: Legendre's continued fraction."""
+    """Q over :func:`_power_over_gamma`, for x beyond about a: Legendre's continued fraction."""
 
     def term(n: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return n * (a - n), n * maximum(absolute(a - n), 0.5), x + 1.0 - a + 2.0 * n
 
-    return _power_over_gamma(a, x) * a * continued_fraction(term, 1.0 / (x + 1.0 - a), _MAX_STEPS)
+    return a * continued_fraction(term, 1.0 / (x + 1.0 - a), _MAX_STEPS)
+
+
+def _regularized(upper: bool, logarithm: bool, a: Tensor, x: Tensor) -> Tensor:
+    """Q if ``upper``, else P, or its logarithm: each element by one of four methods, the others on arguments that cost no steps."""
+    inside = (a > 0) & (x > 0) & ~isinf(a) & ~isinf(x)
+    a_, x_ = where(inside, a, 1.0), where(inside, x, 1.0)
+    temme, *_ = _methods(a_, x_)
+    by_temme = (_log_uniform if logarithm else _uniform)(where(temme, a_, 30.0), where(temme, x_, 30.0), 1.0 if upper else -1.0)
+    edge = _edge(upper, a, x)
+    return where(inside, where(temme, by_temme, _by_sums(logarithm, a_, x_)[upper]), log(edge) if logarithm else edge)
+
+
+def _by_sums(logarithm: bool, a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+    """P and Q, or their logarithms, but where Temme's expansion is taken: the one that a sum gives, and what it is short of 1."""
+    _, tiny, fraction, power = _methods(a, x)
+    rest = log_complement if logarithm else lambda v: 1.0 - v
+    p = _times_power(logarithm, _power_series, where(power, a, 1e10), where(power, x, 1e-10))
+    q = _small_complement(where(tiny, a, 1.0), where(tiny, x, 1e-20))
+    q = where(fraction, _times_power(logarithm, _fraction, where(fraction, a, 1.0), where(fraction, x, 50.0)), log(q) if logarithm else q)
+    return where(power, p, rest(where(power, -1.0, q))), where(power, rest(where(power, p, -1.0)), q)
 
 
 def both(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-    """P and Q of float64 Tensors: each element by one of four methods, the others on arguments that cost no steps."""
+    """P and Q of float64 Tensors, by one run of the loops."""
     inside = (a > 0) & (x > 0) & ~isinf(a) & ~isinf(x)
     a_, x_ = where(inside, a, 1.0), where(inside, x, 1.0)
-    temme = (a_ >= _TEMME_FROM) & (absolute(x_ - a_) < _TEMME_WIDTH * a_)
-    tiny = (x_ <= 1.1) & (a_ < where(x_ < 0.5, -0.4 / log(minimum_below_one(x_)), 0.75 * x_))
-    fraction = (x_ > a_) & (x_ > 1.1) & ~temme & ~tiny
-    power = ~(temme | tiny | fraction)
-    by_temme = _uniform(where(temme, a_, 30.0), where(temme, x_, 30.0))
-    lower = _power_series(where(power, a_, 1e10), where(power, x_, 1e-10))
-    q = where(
-        fraction, _fraction(where(fraction, a_, 1.0), where(fraction, x_, 50.0)), _small_complement(where(tiny, a_, 1.0), where(tiny, x_, 1e-20))
-    )
-    p, q = where(power, lower, 1.0 - q), where(power, 1.0 - lower, q)
-    return where(inside, where(temme, by_temme[0], p), _edge(False, a, x)), where(inside, where(temme, by_temme[1], q), _edge(True, a, x))
+    temme, *_ = _methods(a_, x_)
+    by_temme = [_uniform(where(temme, a_, 30.0), where(temme, x_, 30.0), sign) for sign in (-1.0, 1.0)]
+    p, q = (where(temme, *found) for found in zip(by_temme, _by_sums(False, a_, x_), strict=True))
+    return where(inside, p, _edge(False, a, x)), where(inside, q, _edge(True, a, x))
+
+
+def _methods(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Where Temme's expansion is taken, where Q for small arguments, where the fraction for Q, where the power series for P."""
+    temme = (a >= _TEMME_FROM) & (absolute(x - a) < _TEMME_WIDTH * a)
+    tiny = (x <= 1.1) & (a < where(x < 0.5, -0.4 / log(minimum_below_one(x)), 0.75 * x))
+    fraction = (x > a) & (x > 1.1) & ~temme & ~tiny
+    return temme, tiny, fraction, ~(temme | tiny | fraction)
+
+
+def _times_power(logarithm: bool, factor: Any, a: Tensor, x: Tensor) -> Tensor:
+    return log(factor(a, x)) + _log_power_over_gamma(a, x) if logarithm else factor(a, x) * _power_over_gamma(a, x)
 
 
 def minimum_below_one(x: Tensor) -> Tensor:
@@ -166,6 +214,19 @@ def _edge(upper: bool, a: Tensor, x: Tensor) -> Tensor:
     return where(wrong, math.nan, (below if upper else ~below).astype(float64))
 
 
+def _log_slope(upper: bool, a: Tensor, x: Tensor) -> Tensor:
+    """By x, of the logarithm: the density over the function itself, both of which may underflow: by what both have in common if possible."""
+    inside, sign = (a > 0) & (x > 0) & ~isinf(x) & ~isinf(a), -1.0 if upper else 1.0
+    b, y = where(inside, a, 1.0), where(inside, x, 1.0)
+    temme, _, fraction, power = _methods(b, y)
+    ratio = exp(_log_power_over_gamma(b, y) - (_log_upper if upper else _log_lower)(b, y))
+    by_factor = 1.0 / _fraction(where(fraction, b, 1.0), where(fraction, y, 50.0)) if upper else 1.0 / _power_series(b, where(power, y, 1e-10))
+    _, s, scaled = _scaled_uniform(where(temme, b, 30.0), where(temme, y, 30.0), -sign)
+    by_temme = exp(-stirling_rest(b)) / (sqrt(2 * math.pi * b) * scaled)
+    ratio = where(temme & (s > 0.0), by_temme, where(fraction if upper else power, by_factor, ratio)) * (b / y)
+    return where(inside, ratio, density(a, x) / _regularized(upper, False, a, x)) * sign
+
+
 def density(a: Tensor, x: Tensor) -> Tensor:
     """Derivative of P by x: ``x**(a - 1) * exp(-x) / gamma(a)``."""
     inside = (a > 0) & (x > 0) & ~isinf(x)
@@ -174,8 +235,10 @@ def density(a: Tensor, x: Tensor) -> Tensor:
     return where(inside, _power_over_gamma(b, y) * (b / y), where((x == 0) & (a > 0), at_0, where((a >= 0) & (x >= 0), 0.0, math.nan)))
 
 
-lower_gamma = Function(lambda a, x: both(a, x)[0], [None, density])
-upper_gamma = Function(lambda a, x: both(a, x)[1], [None, lambda a, x: -density(a, x)])
+lower_gamma = Function(lambda a, x: _regularized(False, False, a, x), [None, density])
+upper_gamma = Function(lambda a, x: _regularized(True, False, a, x), [None, lambda a, x: -density(a, x)])
+_log_lower = Function(lambda a, x: _regularized(False, True, a, x), [None, lambda a, x: _log_slope(False, a, x)])
+_log_upper = Function(lambda a, x: _regularized(True, True, a, x), [None, lambda a, x: _log_slope(True, a, x)])
 
 
 def gammainc(a: Any, x: Any) -> Tensor:
@@ -196,6 +259,16 @@ def gammaincc(a: Any, x: Any) -> Tensor:
     Tensor([3.7440973e-19, 1.7418252e-16], dtype=float32)
     """
     return in_float64("gammaincc", upper_gamma, a, x)
+
+
+def log_gammainc(a: Any, x: Any) -> Tensor:
+    """Logarithm of :func:`gammainc`, finite where that underflows."""
+    return in_float64("log_gammainc", _log_lower, a, x)
+
+
+def log_gammaincc(a: Any, x: Any) -> Tensor:
+    """Logarithm of :func:`gammaincc`, finite where that underflows."""
+    return in_float64("log_gammaincc", _log_upper, a, x)
 
 
 def chdtr(v: Any, x: Any) -> Tensor:

@@ -8,6 +8,8 @@ import hologram.numpy as hnp
 from hologram import random
 from hologram.scipy.stats.family import INF, Discrete, special_function
 from hologram.special import betaln, gammaln, xlog1py, xlogy
+from hologram.special.incomplete_beta import log_betainc, log_betaincc
+from hologram.special.incomplete_gamma import log_gammainc, log_gammaincc
 from hologram.trace.tensor import Tensor
 
 __all__ = ["bernoulli", "betabinom", "binom", "geom", "nbinom", "poisson"]
@@ -69,6 +71,14 @@ class _Binom(Discrete):
     def _sf(self, z: Tensor, n: Tensor, p: Tensor) -> Tensor:
         inner = z < n
         return hnp.where(inner, special_function("betainc", "stats.binom.sf")(z + 1, hnp.where(inner, n - z, 1.0), p), 0.0)
+
+    def _logcdf(self, z: Tensor, n: Tensor, p: Tensor) -> Tensor:
+        inner = z < n
+        return hnp.where(inner, log_betaincc(z + 1, hnp.where(inner, n - z, 1.0), p), 0.0)
+
+    def _logsf(self, z: Tensor, n: Tensor, p: Tensor) -> Tensor:
+        inner = z < n
+        return hnp.where(inner, log_betainc(z + 1, hnp.where(inner, n - z, 1.0), p), -INF)
 
     def _rvs(self, key: Any, shape: Any, dtype: Any, n: Tensor, p: Tensor) -> Tensor:
         return random.binomial(key, n, p, shape, "int64")
@@ -138,6 +148,12 @@ class _NBinom(Discrete):
     def _sf(self, z: Tensor, n: Tensor, p: Tensor) -> Tensor:
         return special_function("betaincc", "stats.nbinom.sf")(n, z + 1, p)
 
+    def _logcdf(self, z: Tensor, n: Tensor, p: Tensor) -> Tensor:
+        return log_betainc(n, z + 1, p)
+
+    def _logsf(self, z: Tensor, n: Tensor, p: Tensor) -> Tensor:
+        return log_betaincc(n, z + 1, p)
+
     def _rvs(self, key: Any, shape: Any, dtype: Any, n: Tensor, p: Tensor) -> Tensor:
         first, second = random.split(key)
         return random.poisson(second, random.gamma(first, n, shape, dtype) * ((1 - p) / p), shape, "int64")
@@ -159,6 +175,12 @@ class _Poisson(Discrete):
 
     def _sf(self, z: Tensor, mu: Tensor) -> Tensor:
         return special_function("gammainc", "stats.poisson.sf")(z + 1, mu)
+
+    def _logcdf(self, z: Tensor, mu: Tensor) -> Tensor:
+        return log_gammaincc(z + 1, mu)
+
+    def _logsf(self, z: Tensor, mu: Tensor) -> Tensor:
+        return log_gammainc(z + 1, mu)
 
     def _rvs(self, key: Any, shape: Any, dtype: Any, mu: Tensor) -> Tensor:
         return random.poisson(key, mu, shape, "int64")

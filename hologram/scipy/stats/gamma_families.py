@@ -7,32 +7,13 @@ from typing import Any
 
 import hologram.numpy as hnp
 from hologram import random
-from hologram.control.loops import fori_loop
 from hologram.scipy.stats.family import INF, Continuous, special_function
 from hologram.special import betaln, gammainccinv, gammaincinv, gammaln, xlog1py, xlogy
+from hologram.special.incomplete_beta import log_betainc, log_betaincc, log_fdtr, log_fdtrc, log_stdtr
+from hologram.special.incomplete_gamma import log_gammainc, log_gammaincc
 from hologram.trace.tensor import Tensor
 
 __all__ = ["beta", "chi2", "f", "gamma", "gennorm", "invgamma", "t"]
-
-
-FRACTIONS = 40  # of the continued fraction of the upper tail, which begins where the first 30 digits are zeros
-
-
-def _log_upper(what: str, a: Tensor, x: Tensor) -> Tensor:
-    """Logarithm of the upper incomplete gamma function, regularized, beyond where that underflows too: there by Legendre's continued fraction."""
-    tail = special_function("gammaincc", what)(a, x)
-    far = (tail < (1e-290 if tail.dtype == "float64" else 1e-30)) & (x > a) & (x < INF)
-    p, y = hnp.where(far, a, 1.0), hnp.where(far, x, 100.0)
-
-    def nested(i: Any, t: Tensor) -> Tensor:
-        n = (FRACTIONS - i).astype(t.dtype)
-        return y - p + (2 * n - 1) - n * (n - p) / t
-
-    t = fori_loop(0, FRACTIONS, nested, y - p + (2 * FRACTIONS + 1))
-    beyond = p * hnp.log(y) - y - gammaln(p) - hnp.log(t)
-    near = tail > 0.5  # where the logarithm is near 0
-    rest = hnp.where(near, special_function("gammainc", what)(a, x), 0.5)
-    return hnp.where(far, beyond, hnp.where(near, hnp.log1p(-rest), hnp.log(hnp.where(far | near, 1.0, tail))))
 
 
 class _Gamma(Continuous):
@@ -49,8 +30,11 @@ class _Gamma(Continuous):
     def _sf(self, z: Tensor, a: Tensor) -> Tensor:
         return special_function("gammaincc", "stats.gamma.sf")(a, z)
 
+    def _logcdf(self, z: Tensor, a: Tensor) -> Tensor:
+        return log_gammainc(a, z)
+
     def _logsf(self, z: Tensor, a: Tensor) -> Tensor:
-        return _log_upper("stats.gamma.logsf", a, z)
+        return log_gammaincc(a, z)
 
     def _ppf(self, q: Tensor, a: Tensor) -> Tensor:
         return gammaincinv(a, q)
@@ -75,7 +59,10 @@ class _InvGamma(Continuous):
         return special_function("gammaincc", "stats.invgamma.cdf")(a, 1 / hnp.abs(z))
 
     def _logcdf(self, z: Tensor, a: Tensor) -> Tensor:
-        return _log_upper("stats.invgamma.logcdf", a, 1 / hnp.abs(z))
+        return log_gammaincc(a, 1 / hnp.abs(z))
+
+    def _logsf(self, z: Tensor, a: Tensor) -> Tensor:
+        return log_gammainc(a, 1 / hnp.abs(z))
 
     def _sf(self, z: Tensor, a: Tensor) -> Tensor:
         return special_function("gammainc", "stats.invgamma.sf")(a, 1 / hnp.abs(z))
@@ -104,8 +91,11 @@ class _Chi2(Continuous):
     def _sf(self, z: Tensor, df: Tensor) -> Tensor:
         return special_function("gammaincc", "stats.chi2.sf")(df * 0.5, z * 0.5)
 
+    def _logcdf(self, z: Tensor, df: Tensor) -> Tensor:
+        return log_gammainc(df * 0.5, z * 0.5)
+
     def _logsf(self, z: Tensor, df: Tensor) -> Tensor:
-        return _log_upper("stats.chi2.logsf", df * 0.5, z * 0.5)
+        return log_gammaincc(df * 0.5, z * 0.5)
 
     def _ppf(self, q: Tensor, df: Tensor) -> Tensor:
         return 2 * gammaincinv(df * 0.5, q)
@@ -131,6 +121,12 @@ class _Beta(Continuous):
     def _sf(self, z: Tensor, a: Tensor, b: Tensor) -> Tensor:
         return special_function("betaincc", "stats.beta.sf")(a, b, z)
 
+    def _logcdf(self, z: Tensor, a: Tensor, b: Tensor) -> Tensor:
+        return log_betainc(a, b, z)
+
+    def _logsf(self, z: Tensor, a: Tensor, b: Tensor) -> Tensor:
+        return log_betaincc(a, b, z)
+
     def _rvs(self, key: Any, shape: Any, dtype: Any, a: Tensor, b: Tensor) -> Tensor:
         return random.beta(key, a, b, shape, dtype)
 
@@ -148,6 +144,12 @@ class _T(Continuous):
 
     def _sf(self, z: Tensor, df: Tensor) -> Tensor:
         return self._cdf(-z, df)
+
+    def _logcdf(self, z: Tensor, df: Tensor) -> Tensor:
+        return log_stdtr(df, z)
+
+    def _logsf(self, z: Tensor, df: Tensor) -> Tensor:
+        return log_stdtr(df, -z)
 
     def _rvs(self, key: Any, shape: Any, dtype: Any, df: Tensor) -> Tensor:
         return random.t(key, df, shape, dtype)
@@ -168,6 +170,12 @@ class _F(Continuous):
 
     def _sf(self, z: Tensor, dfn: Tensor, dfd: Tensor) -> Tensor:
         return special_function("fdtrc", "stats.f.sf")(dfn, dfd, z)
+
+    def _logcdf(self, z: Tensor, dfn: Tensor, dfd: Tensor) -> Tensor:
+        return log_fdtr(dfn, dfd, z)
+
+    def _logsf(self, z: Tensor, dfn: Tensor, dfd: Tensor) -> Tensor:
+        return log_fdtrc(dfn, dfd, z)
 
     def _rvs(self, key: Any, shape: Any, dtype: Any, dfn: Tensor, dfd: Tensor) -> Tensor:
         first, second = random.split(key)
@@ -190,7 +198,7 @@ class _GenNorm(Continuous):
         return self._cdf(-z, beta)
 
     def _logcdf(self, z: Tensor, beta: Tensor) -> Tensor:
-        tail = _log_upper("stats.gennorm.logcdf", 1 / beta, hnp.abs(z) ** beta) - math.log(2)
+        tail = log_gammaincc(1 / beta, hnp.abs(z) ** beta) - math.log(2)
         return hnp.where(z < 0, tail, hnp.log1p(-hnp.exp(tail)))
 
     def _logsf(self, z: Tensor, beta: Tensor) -> Tensor:
