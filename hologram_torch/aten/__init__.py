@@ -18,7 +18,7 @@ from torch._ops import OpOverload
 from hologram_torch.aten.registry import table
 
 SUBJECTS = (
-    "layers.bags", "layers.normalisation", "layers.pooling", "layers.sampling", "layers.transformers",
+    "layers.bags", "layers.losses", "layers.normalisation", "layers.pooling", "layers.sampling", "layers.transformers",
     "linear_algebra.distances", "linear_algebra.factorizations", "linear_algebra.fourier", "linear_algebra.products",
     "pointwise.complexes", "pointwise.elementwise", "pointwise.quantisation",
     "reduce.order", "reduce.reductions",

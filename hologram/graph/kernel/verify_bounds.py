@@ -2,7 +2,7 @@
 
 An index is a polynomial in loop variables, symbols, values that index expressions go through, and quotients and remainders of such. A bound of it
 holds for all values of these: each variable in turn, the innermost first, is replaced by the end of its range at which the polynomial is
-largest (or smallest), until only symbols are left. A mask adds what its ``inside`` tests say: in ``c*x + rest``, a guarded expression, all that
+largest (or smallest), until only symbols are left. Of ``y`` times a quotient ``x // y``, that end is ``x`` (or ``x - y + 1``). A mask adds what its ``inside`` tests say: in ``c*x + rest``, a guarded expression, all that
 is known is replaced by a fresh variable of the guard's range. Where quotients and remainders of one number stand beside each other this proves too
 little; there, all values of the variables are tried, if they are static and few.
 """
@@ -23,7 +23,16 @@ from hologram.ir.traversal import reachable
 MAX_VARIABLES = 64  # that are replaced in one expression
 LARGE_EXTENT = 2**20  # sizes that are larger than all that a program takes for granted
 MAX_STEPS = 2_000  # replacements in the search for bounds of one expression: divisions inside of divisions have bounds without number
+MAX_DIVISOR = 2**20  # by which an expression is multiplied to get rid of its quotients
 MAX_POINTS = 2**22  # of the space of an access that is tried point by point
+
+
+def _common_divisor(e: Int) -> int:
+    """A number that all constant divisors of quotients in ``e`` divide; 1 where it would be large."""
+    terms = e.terms if isinstance(e, Expr) else ()
+    divisors = [a.args[1] for m in terms for a in m if a.args and a.key[0] == "floordiv" and isinstance(a.args[1], int)]
+    found = math.lcm(*divisors)
+    return found if found <= MAX_DIVISOR else 1
 
 
 class Ranges:
@@ -183,6 +192,11 @@ class Ranges:
         return (a.low is None or self.is_at_least(x, a.low)) and (a.high is None or self.is_at_least(a.high - x, 0))
 
     def is_at_least(self, e: Int, least: int) -> bool:
+        """Whether ``e`` is certainly at least so much; or a multiple of it, in which quotients lie between multiples of what they divide."""
+        times = _common_divisor(e)
+        return self._is_at_least(e, least) or (times > 1 and self._is_at_least(times * e, times * (least - 1) + 1))
+
+    def _is_at_least(self, e: Int, least: int) -> bool:
         return any(self._is_certainly(low, least) or self._is_certainly(self._multiplied(low), least) for low in self.bounds_of(e, -1))
 
     def _multiplied(self, e: Int) -> Int:
@@ -248,6 +262,9 @@ class Ranges:
         if a.key[0] == "mod":
             x, y = a.args
             yield rest + factor * (x - y * floordiv(x, y))  # where x itself stands beside it, that tells more
+        elif a.args and all(isinstance(n, int) for n in (factor, a.args[1])) and factor % a.args[1] == 0:  # so does this
+            x, y = a.args
+            yield rest + factor // y * (x if (sign > 0) == (factor > 0) else x - (y - 1))
         if self._is_certainly(factor, 0):
             ends = self._ends(a, sign)
         elif self._is_certainly(-factor, 0):

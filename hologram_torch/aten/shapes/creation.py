@@ -32,7 +32,7 @@ def full_like(x: Tensor, value: Any, *, dtype: torch.dtype | None = None, **opti
     return _filled("full_like", x.shape, value, dtype or type_of(x), options)
 
 
-@implements("zeros", "empty.memory_format")
+@implements("zeros", "empty.memory_format", "_efficientzerotensor")
 def zeros(size: Sequence[int], *, dtype: torch.dtype | None = None, **options: Any) -> Tensor:
     """Zeros, for uninitialised tensors too."""
     return _filled("zeros", size, 0, dtype or torch.get_default_dtype(), options)

@@ -46,6 +46,17 @@ def indices(draw: Any) -> tuple[Int, Int]:
     return sum((term() for _ in range(draw(st.integers(1, 3)))), draw(st.integers(-9, 20))), term() + draw(st.integers(-3, 3))
 
 
+@pytest.mark.parametrize("n", [6143, 2**24 - 1, var("n0", 1)], ids=str)
+def test_quotients_beside_what_they_divide(n: Int) -> None:
+    """Half of an index read backward, in spaces too large to be tried; and one element less is too few."""
+    ranges = scope(("t", 0, n, None))
+    t = var("t", 0, None)
+    back = floordiv(n + 1, 2) - 1
+    for index in (floordiv(t + 1, 2) - t + back, floordiv(n - 1 - t, 2)):
+        size = floordiv(n + 1, 2)
+        assert ranges.is_inside(index, size) and not ranges.is_inside(index - 1, size)
+
+
 @given(indices(), st.integers(1, 60), st.integers(1, 20))
 def test_what_is_proved_holds_everywhere(found: tuple[Int, Int], size: int, guarded: int) -> None:
     """And, the space being small, what holds everywhere is proved."""

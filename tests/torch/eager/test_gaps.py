@@ -9,12 +9,14 @@ import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torch.utils import _pytree as pytree
 
 import hologram_torch
 
 DEVICE = hologram_torch.device()
 IMAGES = torch.randn(1, 2, 6, 6, generator=torch.Generator().manual_seed(0))
 ROWS = torch.randn(4, 6, generator=torch.Generator().manual_seed(1))
+LABELS = torch.tensor([[2, 0, -1, 4, 4, 4], [-1, 1, 1, 1, 1, 1], [5, 4, 3, 2, 1, 0], [3, 3, -1, -1, -1, 0]])  # rows end at the first -1
 SIGNED = torch.tensor([-0.0, 0.0, -1.0, float("nan"), 2.0])
 COMPLEX = torch.randn(5, dtype=torch.complex64, generator=torch.Generator().manual_seed(2))
 
@@ -25,6 +27,9 @@ FUNCTIONS: dict[str, tuple[Callable[[Tensor], Any], Tensor]] = {
     "hardshrink": (F.hardshrink, ROWS),
     "softshrink": (F.softshrink, ROWS),
     "multi_margin_loss": (lambda x: F.multi_margin_loss(x, torch.arange(4, device=x.device)), ROWS),
+    "multilabel_margin_loss": (lambda x: F.multilabel_margin_loss(x, LABELS.to(x.device), reduction="none"), ROWS),
+    "multilabel_margin_loss of all": (lambda x: F.multilabel_margin_loss(x, LABELS.to(x.device)), ROWS),
+    "multilabel_margin_loss of a row": (lambda x: F.multilabel_margin_loss(x[1], LABELS[1].to(x.device), reduction="sum"), ROWS),
     "median": (lambda x: x.median(1), ROWS),
     "median of all": (torch.median, ROWS),
     "median beside NaN": (lambda x: torch.where(x > 1, torch.nan, x).median(0), ROWS),
@@ -90,3 +95,20 @@ def test_dropout_draws_in_the_order_of_memory():
     found = torch.nn.functional.dropout(x.to("hologram"), 0.4).cpu()
     torch.manual_seed(3)
     torch.testing.assert_close(found, torch.nn.functional.dropout(x, 0.4))
+
+
+TRANSFORMED: dict[str, Callable[[Tensor], Any]] = {
+    "jvp": lambda x: torch.func.jvp(lambda v: torch.sin(v) * v.flip(0), (x,), (torch.ones_like(x),)),
+    "jacfwd": torch.func.jacfwd(lambda v: (v.reshape(2, 2) @ v.reshape(2, 2)).softmax(-1)),
+    "jacfwd of jacfwd": torch.func.jacfwd(torch.func.jacfwd(lambda v: torch.sin(v) * v.flip(0))),
+    "hessian": torch.func.hessian(lambda v: torch.logsumexp(v, 0) + v.max() * v[0]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # which torch calls where forward mode begins
+@pytest.mark.parametrize("name", TRANSFORMED)
+def test_forward_mode(name: str) -> None:
+    """Tangents that are zero have no memory."""
+    f, x = TRANSFORMED[name], ROWS[0, :4]
+    for got, want in zip(pytree.tree_leaves(f(x.to(DEVICE))), pytree.tree_leaves(f(x)), strict=True):
+        torch.testing.assert_close(got.cpu(), want)
