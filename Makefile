@@ -22,14 +22,14 @@ demo: .venv/installed-demo  ## a photograph through one jitted pipeline: writes 
 	$(BIN)/python examples/photo.py
 
 test: .venv/installed-test  ## the tests, with a seeded sample of the generated ones
-	$(BIN)/python -m pytest -q -n $(WORKERS)
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 test-all: .venv/installed-test .venv/installed-clients  ## the tests, with every generated case, beside all libraries; then test-oldest
-	$(BIN)/python -m pytest -q -n $(WORKERS) --all
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --all
 	$(MAKE) --no-print-directory test-oldest
 
 test-oldest: .venv-oldest/installed  ## the tests with the oldest Python and the oldest allowed version of every dependency
-	.venv-oldest/bin/python -m pytest -q -n $(WORKERS)
+	.venv-oldest/bin/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 test-browser: .venv/installed-test .venv/installed-browser  ## reports, and the site that make docs built, in Chromium (which it installs on Debian or Ubuntu, as root; else says what is missing)
 	$(BIN)/python tools/browser.py

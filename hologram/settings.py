@@ -19,9 +19,10 @@ from typing import Any
 from hologram.errors import SettingsError
 
 _CHANGE_CODE = (
-    "disabled_passes", "target", "tf32", "hold_limit", "checked", "profile", "default_float", "default_int", "weak_numpy_scalars",
+    "disabled_passes", "target", "codegen_level", "tf32", "hold_limit", "checked", "profile", "default_float", "default_int", "weak_numpy_scalars",
     "standard_floor_divide", "inplace_packages",
 )  # fmt: skip
+MAX_CODEGEN_LEVEL = 2
 listeners: list[Callable[[], None]] = []  # called when a field has changed that native code follows
 
 
@@ -77,6 +78,7 @@ class Settings:
     native: bool = True  # HOLOGRAM_NATIVE: native entry; False: the Python path serves every call
     disabled_passes: tuple[str, ...] = ()  # HOLOGRAM_DISABLE_PASSES, comma-separated names
     target: str = ""  # HOLOGRAM_TARGET: cpu name or features in place of the host's
+    codegen_level: int = MAX_CODEGEN_LEVEL  # HOLOGRAM_CODEGEN_LEVEL: of LLVM's code generator: 0 compiles in half the time, code is slower
     explain_misses: bool = False  # HOLOGRAM_EXPLAIN_MISSES: say why a jitted function compiled again
     op_by_op: bool = True  # HOLOGRAM_OP_BY_OP: small lazy expressions of a new structure run without being compiled
     program_limit: int = 256 * 2**20  # HOLOGRAM_PROGRAM_LIMIT, bytes of the programs of lazy expressions that are kept
@@ -106,6 +108,8 @@ class Settings:
             value = _type_name(name, value)
         if name == "traceback" and value not in ("short", "full"):
             raise ValueError(f"traceback is short or full, not {value!r}")
+        if name == "codegen_level" and value not in range(MAX_CODEGEN_LEVEL + 1):
+            raise ValueError(f"codegen_level is a number from 0 to {MAX_CODEGEN_LEVEL}, not {value!r}")
         if name == "nans":
             value = _looked_for(value)
         object.__setattr__(self, name, value)

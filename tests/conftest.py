@@ -6,6 +6,7 @@ import gc
 import os
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -17,7 +18,7 @@ import pytest
 
 pytest.register_assert_rewrite("tests.support")  # before anything of it is imported
 
-from hologram.settings import override  # noqa: E402
+from hologram.settings import MAX_CODEGEN_LEVEL, override  # noqa: E402
 from tests.support.runner import crashes  # noqa: E402
 from tests.support.runner.sampling import not_sampled  # noqa: E402
 
@@ -30,7 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     crashes.register(config)
     everything = config.getoption("--all")
     slow = [hypothesis.HealthCheck.too_slow, hypothesis.HealthCheck.data_too_large]
-    hypothesis.settings.register_profile("sample", max_examples=50, deadline=None, derandomize=True, suppress_health_check=slow)
+    hypothesis.settings.register_profile("sample", max_examples=25, deadline=None, derandomize=True, suppress_health_check=slow)
     hypothesis.settings.register_profile("all", max_examples=1000, deadline=None, suppress_health_check=slow)
     hypothesis.settings.load_profile("all" if everything else "sample")
 
@@ -85,6 +86,27 @@ def verified() -> Iterator[None]:
     """The compiler proves what it makes, in this process and in those it starts."""
     with pytest.MonkeyPatch.context() as environment, override(verify=True):
         environment.setitem(os.environ, "HOLOGRAM_VERIFY", "1")
+        yield
+
+
+@contextmanager
+def _codegen_level(level: int) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as environment, override(codegen_level=level):
+        environment.setitem(os.environ, "HOLOGRAM_CODEGEN_LEVEL", str(level))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quickly_compiled(everything: bool) -> Iterator[None]:
+    """Without ``--all``, LLVM's code generator does as little as it can, but where :func:`fully_compiled` is used."""
+    with _codegen_level(MAX_CODEGEN_LEVEL if everything else 0):
+        yield
+
+
+@pytest.fixture(scope="module")
+def fully_compiled(quickly_compiled: None) -> Iterator[None]:
+    """Programs of the module's tests are compiled as users' are: for tests of the code itself, and of random programs."""
+    with _codegen_level(MAX_CODEGEN_LEVEL):
         yield
 
 

@@ -21,7 +21,9 @@ from tests.fuzz.shrink import Alike, shrunk
 from tests.fuzz.thresholds import FIXED, overridden, thresholds
 from tests.fuzz.trial import Failure, run_case
 
-SLICE = 100  # cases in ``make test``
+pytestmark = pytest.mark.usefixtures("fully_compiled")
+
+SLICE = 50  # cases in ``make test``
 LONG = 3000  # with ``--all``
 
 

@@ -17,7 +17,7 @@ import pytest
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.errors import SettingsError
-from hologram.settings import INPLACE_PACKAGES, Settings, override, settings
+from hologram.settings import INPLACE_PACKAGES, MAX_CODEGEN_LEVEL, Settings, override, settings
 
 
 def test_the_module_is_the_object() -> None:
@@ -40,11 +40,11 @@ def test_misspelt_names_are_errors() -> None:
 
 def test_override_restores_what_was_there() -> None:
     rest = (False, 2**30, False, False, "float32", "int64", False, False, ",".join(INPLACE_PACKAGES))
-    assert Settings().code == ((), "", *rest)
+    assert Settings().code == ((), "", MAX_CODEGEN_LEVEL, *rest)
     with pytest.raises(KeyError), override(debug=3, disabled_passes=["simplify"], target="+fma"):
-        assert (settings.debug, settings.code) == (3, (("simplify",), "+fma", *rest))
+        assert (settings.debug, settings.code) == (3, (("simplify",), "+fma", settings.codegen_level, *rest))
         raise KeyError
-    assert settings.debug == 0 and settings.code == ((), "", *rest)
+    assert settings.debug == 0 and settings.code == ((), "", settings.codegen_level, *rest)
 
 
 def _in_another_thread(work: Callable[[], Any]) -> Any:
@@ -94,6 +94,7 @@ def test_threads_that_disagree_are_told() -> None:
         ("HOLOGRAM_VERIFY", "0", "verify", False),
         ("HOLOGRAM_MEMORY_LIMIT", "1000", "memory_limit", 1000),
         ("HOLOGRAM_CHECKED", "1", "checked", True),
+        ("HOLOGRAM_CODEGEN_LEVEL", "1", "codegen_level", 1),
         ("HOLOGRAM_PROGRESS", "0", "progress", "off"),
         ("HOLOGRAM_PROGRESS", "True", "progress", "on"),
         ("HOLOGRAM_PROGRESS", "auto", "progress", "auto"),

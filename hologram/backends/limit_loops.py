@@ -10,6 +10,7 @@ import ctypes
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from hologram.backends.llvm.toolchain import target
 from hologram.backends.native.pool import num_threads
+from hologram.settings import MAX_CODEGEN_LEVEL
 
 STEPS = 100_000  # of the loop of multiply-adds, in a piece
 PIECES = 8  # for each thread: one that is disturbed leaves some to others
@@ -94,7 +96,8 @@ class _Code:
     """The linked loops."""
 
     def __init__(self, host: target.Target) -> None:
-        self.linked = target.link(target.compile_ir(_ir(host), host, "kernel"), {}, (*LOOPS, "multiply_add"))
+        fast = replace(host, codegen_level=MAX_CODEGEN_LEVEL)
+        self.linked = target.link(target.compile_ir(_ir(host), fast, "kernel"), {}, (*LOOPS, "multiply_add"))
         pointer, number = ctypes.c_void_p, ctypes.c_int64
         self.read, self.copy, self.copy_past_caches = (
             ctypes.CFUNCTYPE(None, pointer, pointer, number, number)(self.linked.address(name)) for name in LOOPS

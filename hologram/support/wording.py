@@ -27,11 +27,16 @@ def listed(names: Sequence[str]) -> str:
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """``; did you mean 'sum'?`` for a name that is like one of ``names``; else nothing.
+    """``; did you mean 'sum'?`` for a name that is like one of ``names``; else nothing. Names with ``_`` in front are neither proposed nor looked
+    for: those that are asked for are mostly the protocols of tools, which ask every module.
 
     >>> from hologram.support.wording import did_you_mean
     >>> did_you_mean("smu", ["sum", "prod"])
     "; did you mean 'sum'?"
+    >>> did_you_mean("_sum", ["sum", "prod"])
+    ''
     """
+    if str(name).startswith("_"):
+        return ""
     close = difflib.get_close_matches(str(name), [n for n in names if not n.startswith("_")], n=1, cutoff=0.6)
     return f"; did you mean {close[0]!r}?" if close else ""

@@ -17,6 +17,8 @@ from hologram.primitives import TABLE
 from tests.support.graphs.random_graphs import arguments, error_bounds, exact_graphs, seeds, smooth_graphs, values_of
 from tests.support.optable import compiler, mismatch
 
+pytestmark = pytest.mark.usefixtures("fully_compiled")
+
 PRECISIONS = ("exact", "standard", "fast")
 
 

@@ -11,6 +11,8 @@ from hologram.primitives import Op
 from tests.support.op_batches import BATCH, KINDS, batch_graph, runs_alone
 from tests.support.optable import assert_agree, cases_of, compiler, rows
 
+pytestmark = pytest.mark.usefixtures("fully_compiled")
+
 
 @pytest.mark.parametrize("row", [r for k in KINDS for r in rows(k) if runs_alone(r)], ids=lambda r: r.name)
 def test_cpu_gives_the_reference(row: Op, everything: bool) -> None:

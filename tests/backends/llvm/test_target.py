@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+import hologram as hg
+import hologram.numpy as hnp
 from hologram.backends.llvm.toolchain import target
 from hologram.backends.native.module import _exports
 from hologram.backends.native_lang.translate import module_ir
@@ -44,3 +47,18 @@ def test_settings_change_the_target():
     with override(target="z80"), pytest.raises(ValueError, match="settings.target"):
         target.host()
     assert type(F8) is Aval
+
+
+def test_levels_of_the_code_generator_have_code_of_their_own() -> None:
+    """The compiled program of one level is not taken for another's, nor is the native runtime's code changed."""
+    code, ids = {}, set()
+    f = hg.jit(lambda x: hnp.sort(hnp.sin(x) * 3 + x, axis=0))
+    for level in (0, 2):
+        with override(codegen_level=level):
+            code[level] = f.lower(np.ones((40, 3), np.float32)).compile().as_text("asm")
+            ids.add(target.host().id)
+            assert target.machine(target.host(), target._level("quick", target.host())) is target.machine(target.host(), 1)
+    assert len(ids) == 2 and code[0] != code[2]
+    for level in (-1, 3, "fast"):
+        with pytest.raises(ValueError, match="codegen_level is a number from 0 to 2"), override(codegen_level=level):
+            pass

@@ -22,7 +22,7 @@ from hologram.backends.llvm.toolchain.parallel_emit import Work, emit
 from hologram.backends.llvm.toolchain.signal_free import free_after, signal_free
 from hologram.errors import CompileError
 from hologram.graph.schedule.tiles import CpuTileConfig
-from hologram.settings import settings
+from hologram.settings import MAX_CODEGEN_LEVEL, settings
 from hologram.support import forks
 from hologram.support.cached_property import cached_property
 
@@ -41,16 +41,18 @@ PIPELINES: dict[str, tuple[int, tuple[str, ...] | None]] = {
 
 @dataclass(frozen=True)
 class Target:
-    """A machine: LLVM triple, cpu name and feature string (``+avx2,-avx512f``)."""
+    """A machine: LLVM triple, cpu name and feature string (``+avx2,-avx512f``). ``codegen_level``: as ``settings`` has it, for code of programs."""
 
     triple: str
     cpu: str = ""
     features: str = ""
+    codegen_level: int = MAX_CODEGEN_LEVEL
 
     @property
     def id(self) -> str:
         """All that code depends on, in one string."""
-        return f"{self.triple} {self.cpu} {self.features}"
+        level = f" level {self.codegen_level}" if self.codegen_level < MAX_CODEGEN_LEVEL else ""
+        return f"{self.triple} {self.cpu} {self.features}{level}"
 
     @property
     def architecture(self) -> str:
@@ -132,12 +134,12 @@ def _cache_bytes(level: int) -> int | None:
 
 def host() -> Target:
     """This machine, as ``settings.target`` changes it: a level of x86-64, features (``+f,-g``), or both (``x86-64-v3,-fma``)."""
-    return _host(settings.target)
+    return _host(settings.target, settings.codegen_level)
 
 
 @cache
 @signal_free
-def _host(override: str) -> Target:
+def _host(override: str, level: int) -> Target:
     words = [w.strip() for w in override.split(",") if w.strip()]
     names, changes = [w for w in words if w[0] not in "+-"], [w for w in words if w[0] in "+-"]
     if len(names) > 1 or not set(names) <= _LEVELS.keys():
@@ -151,7 +153,7 @@ def _host(override: str) -> Target:
     if features.get("avx512f"):
         features["prefer-256-bit"] = False  # tunings of Intel cores would halve the vectors
     text = ",".join(("+" if on else "-") + f for f, on in sorted(features.items()))
-    return Target(triple, names[0] if names else llvm.get_host_cpu_name(), text)
+    return Target(triple, names[0] if names else llvm.get_host_cpu_name(), text, level)
 
 
 _LEVELS = {  # of x86-64, cumulative
@@ -173,7 +175,7 @@ _machine_lock = forks.guard(forks.MACHINES, threading.Lock())
 _machines: dict[tuple[Target, int, int], Any] = {}
 
 
-def machine(target: Target, level: int = 2, number: int = 0) -> Any:
+def machine(target: Target, level: int = MAX_CODEGEN_LEVEL, number: int = 0) -> Any:
     """LLVM's TargetMachine, made once; ``level`` is the code generator's own optimisation level. Those of other numbers are for other threads."""
     with _machine_lock:
         found = _machines.get((target, level, number))
@@ -221,7 +223,7 @@ def compile_modules(texts: Sequence[str], target: Target | None, opts: Sequence[
 def assembly(text: str, target: Target | None = None, opt: str = "kernel") -> str:
     """As :func:`compile_ir`, but the assembly text."""
     target = target or host()
-    return machine(target, _level(opt)).emit_assembly(_optimised(text, target, opt))
+    return machine(target, _level(opt, target)).emit_assembly(_optimised(text, target, opt))
 
 
 @signal_free
@@ -230,8 +232,10 @@ def optimised_ir(text: str, target: Target | None = None, opt: str = "kernel") -
     return str(_optimised(text, target or host(), opt))
 
 
-def _level(opt: str) -> int:
-    return min(2, PIPELINES[opt][0])
+def _level(opt: str, target: Target) -> int:
+    """The code generator's level: the target's is for what is compiled for speed, as programs are."""
+    level = PIPELINES[opt][0]
+    return level if level < MAX_CODEGEN_LEVEL else target.codegen_level
 
 
 def _optimised(text: str, target: Target, opt: str) -> Any:
@@ -243,7 +247,7 @@ def _optimised(text: str, target: Target, opt: str) -> Any:
 
 def _work(text: str, target: Target, opt: str, number: int) -> Work:
     """A module, and what is to be done with it, by the machine of this ``number``."""
-    of = machine(target, _level(opt), number)
+    of = machine(target, _level(opt, target), number)
     try:
         module = llvm.parse_assembly(text, llvm.create_context())
         module.triple, module.data_layout = of.triple, target.data_layout
@@ -296,7 +300,7 @@ def linker() -> Any:
     near = sys.platform != "win32"
     with _machine_lock:
         if not _linkers:
-            _linkers.append(llvm.create_lljit_compiler(_new_machine(host(), 2), use_jit_link=near, suppress_errors=True))
+            _linkers.append(llvm.create_lljit_compiler(_new_machine(host(), MAX_CODEGEN_LEVEL), use_jit_link=near, suppress_errors=True))
         return _linkers[0]
 
 
