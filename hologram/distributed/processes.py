@@ -72,13 +72,13 @@ def initialize(
 def _join(engine: Any, address: str | None, size: int | None, rank: int | None, patience: float, timeout: float) -> None:
     from hologram.distributed.gloo import GlooWorld  # needs torch
 
+    wait = timedelta(seconds=patience)  # for ranks that start late; from then on collectives wait as long as `timeout` says
     if engine.is_initialized():
-        group, ours = engine.new_group(backend="gloo", timeout=timedelta(seconds=timeout)), False
+        group, ours = engine.new_group(backend="gloo", timeout=wait), False
     else:
         place = find_place(address, size, rank)
         with _interface(place):
             store = _store(engine, place, patience)
-            wait = timedelta(seconds=timeout)
             engine.init_process_group("gloo", store=store, rank=place.rank, world_size=place.size, timeout=wait)
         group, ours = engine.group.WORLD, True
     here = f"rank {engine.get_rank()} (host {socket.gethostname()}, process {os.getpid()})"
@@ -86,6 +86,7 @@ def _join(engine: Any, address: str | None, size: int | None, rank: int | None, 
     told: list[Any] = [None] * size
     figures = [known(size, is_local) or known(2, is_local) for is_local in (True, False)]
     engine.all_gather_object(told, (here, socket.gethostname(), figures), group=group)
+    engine.distributed_c10d._set_pg_timeout(timedelta(seconds=timeout), group)
     is_local = len({host for _, host, _ in told}) == 1
     network = told[0][2][0 if is_local else 1] or Network()  # rank 0's
     set_world(GlooWorld(group, engine.get_rank(), size, timeout, [name for name, *_ in told], _notes(engine), network))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +25,7 @@ RANKS = 2
 CHECKPOINTS = 3  # that ranks write at most until one is killed
 PATIENCE = 60.0  # seconds for all ranks to come back
 PAUSE = 0.01  # seconds between two looks
+SPARE = 50  # restarts beside those after kills: of ranks that time out where the machine stands still
 
 
 def starts(folder: Path) -> list[tuple[int, int, int]]:
@@ -44,28 +46,30 @@ def whole(folder: Path, step: int) -> Any:
     return simulate(1).run(read)[0]
 
 
-def wait_until(condition: Callable[[], Any], what: str) -> None:
+def wait_until(condition: Callable[[], Any], running: subprocess.Popen[str], what: str) -> None:
     """Counts its own pauses, not the clock: a machine that stands still is no rank that hangs."""
     for _ in range(round(PATIENCE / PAUSE)):
         if condition():
             return
+        assert running.poll() is None, f"torchrun has ended: {end(running, 1)}"
         time.sleep(PAUSE)
     raise AssertionError(what)
 
 
-def kill_one(folder: Path, parent: int, rng: random.Random) -> int:
+def kill_one(folder: Path, running: subprocess.Popen[str], rng: random.Random) -> int:
     """Kills a rank at a random moment: while it starts, or after some more checkpoints. The last checkpoint then."""
+    parent = running.pid
     if rng.random() < 0.2:
-        wait_until(lambda: len(children(parent)) == RANKS, "no ranks start")
+        wait_until(lambda: len(children(parent)) == RANKS, running, "no ranks start")
         time.sleep(rng.uniform(0, 2))
     else:
         more = (checkpoint.latest(folder / "checkpoints") or 0) + EVERY * rng.randint(0, CHECKPOINTS)
-        wait_until(lambda: (checkpoint.latest(folder / "checkpoints") or 0) >= more, "ranks make no progress")
-        wait_until(lambda: len(children(parent)) == RANKS, "no ranks are left")
+        wait_until(lambda: (checkpoint.latest(folder / "checkpoints") or 0) >= more, running, "ranks make no progress")
+        wait_until(lambda: len(children(parent)) == RANKS, running, "no ranks are left")
         time.sleep(rng.uniform(0, 0.1))
     alive, last = children(parent), checkpoint.latest(folder / "checkpoints") or 0
     os.kill(rng.choice(alive), signal.SIGKILL)
-    wait_until(lambda: not set(children(parent)) & set(alive), "a rank goes on without the other")
+    wait_until(lambda: not set(children(parent)) & set(alive), running, "a rank goes on without the other")
     return last
 
 
@@ -75,11 +79,11 @@ def test_trainings_go_on_from_the_last_checkpoint(tmp_path: Path, everything: bo
     kills, rng = 100 if everything else 1, random.Random(3)
     steps = (kills * (CHECKPOINTS + 1) + 4) * EVERY  # more than are made in so many lives
     (tmp_path / "hang").touch()
-    running, lasts = torchrun(RANKS, "tests.support.distributed.training", tmp_path, steps, 5, restarts=kills + 3), []
+    running, lasts = torchrun(RANKS, "tests.support.distributed.training", tmp_path, steps, 5, restarts=kills + SPARE), []
     try:
-        wait_until(lambda: len(starts(tmp_path)) > RANKS, "a rank that hangs is not started anew")
+        wait_until(lambda: len(starts(tmp_path)) > RANKS, running, "a rank that hangs is not started anew")
         for _ in range(kills):
-            lasts.append(kill_one(tmp_path, running.pid, rng))
+            lasts.append(kill_one(tmp_path, running, rng))
     finally:
         said = end(running, PATIENCE + steps / 10 if len(lasts) == kills else 1)
     assert running.returncode == 0, said
@@ -97,7 +101,7 @@ def test_trainings_go_on_from_the_last_checkpoint(tmp_path: Path, everything: bo
 @needs_torch
 def test_ctrl_c_ends_all_ranks(tmp_path: Path) -> None:
     running = torchrun(RANKS, "tests.support.distributed.training", tmp_path, 100_000, 30)
-    wait_until(lambda: len(starts(tmp_path)) == RANKS, "no ranks start")
+    wait_until(lambda: len(starts(tmp_path)) == RANKS, running, "no ranks start")
     ranks = children(running.pid)
     assert len(ranks) == RANKS
     time.sleep(0.2)

@@ -66,6 +66,8 @@ def fail(fault: str) -> None:
 
 def main() -> None:
     fault, timeout = sys.argv[1], float(sys.argv[2])
+    if fault == "hangs" and os.environ["RANK"] == "1":
+        time.sleep(2 * timeout)  # which is how long collectives wait, and not how long ranks wait for each other at the start
     initialize(timeout=timeout)
     said: dict[str, Any] = {"rank": process_index(), "results": results()}
     began = time.monotonic()
