@@ -14,6 +14,7 @@ from hologram.version import __version__
 if TYPE_CHECKING:
     from hologram import (
         config,
+        custom_batching,
         custom_derivatives,
         debug,
         distributed,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
         experimental,
         fft,
         flatten_util,
+        image,
         lax,
         linalg,
         nn,
@@ -82,7 +84,7 @@ if TYPE_CHECKING:
     from hologram.transform.api import jacrev as jacobian
     from hologram.transform.checkpoint import checkpoint
     from hologram.transform.checkpoint import checkpoint as remat
-    from hologram.transform.closures import closure_convert, custom_gradient, linear_transpose
+    from hologram.transform.closures import closure_convert, custom_gradient, fwd_and_bwd, linear_transpose
     from hologram.transform.custom import custom_jvp, custom_vjp
     from hologram.transform.stacking import vmap
 
@@ -123,6 +125,7 @@ _WHERE = {
     "export": "saved.exporting",
     "fori_loop": "control.loops",
     "from_dlpack": "trace.convert",
+    "fwd_and_bwd": "transform.closures",
     "grad": "transform.api",
     "hessian": "transform.api",
     "io_callback": "control.effects",
@@ -162,8 +165,8 @@ _WHERE = {
     "while_loop": "control.loops",
 }
 _PACKAGES = (
-    "config", "custom_derivatives", "debug", "distributed", "dtypes", "errors", "experimental", "fft", "flatten_util", "lax", "linalg", "nn",
-    "numpy", "random", "scipy", "settings", "sharding", "sparse", "special", "tree", "tree_util", "typing",
+    "config", "custom_batching", "custom_derivatives", "debug", "distributed", "dtypes", "errors", "experimental", "fft", "flatten_util", "image",
+    "lax", "linalg", "nn", "numpy", "random", "scipy", "settings", "sharding", "sparse", "special", "tree", "tree_util", "typing",
 )  # fmt: skip
 _MODULES = {name: name for name in _PACKAGES} | {
     "backend": "sdk.backend", "checkpoint_policies": "transform.checkpoint_policies", "dask": "dask", "ops": "sdk.ops",
@@ -171,15 +174,15 @@ _MODULES = {name: name for name in _PACKAGES} | {
 
 __all__ = [
     "Array", "Buffer", "Executor", "NamedSharding", "P", "ShapeDtypeStruct", "Tensor", "__version__", "as_image", "asarray", "associative_scan",
-    "backend", "block_until_ready", "checkpoint", "checkpoint_policies", "clear_caches", "closure_convert", "cond", "config", "custom_derivatives",
-    "custom_gradient", "custom_jvp", "custom_vjp", "debug", "debug_infs", "debug_nans", "default_backend", "default_device", "device_count",
-    "device_get", "device_put", "devices", "disable_jit", "distributed", "dtypes", "effects_barrier", "enable_x64", "ensure_compile_time_eval",
-    "errors", "eval", "eval_shape", "experimental", "explain", "export", "fft", "flatten_util", "fori_loop", "from_dlpack", "grad", "hessian",
-    "io_callback", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linalg", "linear_transpose", "linearize", "load", "local_device_count",
-    "local_devices", "make_array_from_process_local_data", "make_graph", "make_jaxpr", "make_mesh", "named_call", "named_scope", "nn", "numpy",
-    "ops", "process_count", "process_index", "profile", "progress", "pure_callback", "random", "remat", "scan", "scipy", "set_num_threads",
-    "settings", "shard_map", "sharding", "sparse", "special", "stop_gradient", "stream", "switch", "tensor", "tree", "tree_util", "typeof",
-    "typing", "value_and_grad", "vjp", "vmap", "while_loop",
+    "backend", "block_until_ready", "checkpoint", "checkpoint_policies", "clear_caches", "closure_convert", "cond", "config", "custom_batching",
+    "custom_derivatives", "custom_gradient", "custom_jvp", "custom_vjp", "debug", "debug_infs", "debug_nans", "default_backend", "default_device",
+    "device_count", "device_get", "device_put", "devices", "disable_jit", "distributed", "dtypes", "effects_barrier", "enable_x64",
+    "ensure_compile_time_eval", "errors", "eval", "eval_shape", "experimental", "explain", "export", "fft", "flatten_util", "fori_loop",
+    "from_dlpack", "fwd_and_bwd", "grad", "hessian", "image", "io_callback", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linalg",
+    "linear_transpose", "linearize", "load", "local_device_count", "local_devices", "make_array_from_process_local_data", "make_graph", "make_jaxpr",
+    "make_mesh", "named_call", "named_scope", "nn", "numpy", "ops", "process_count", "process_index", "profile", "progress", "pure_callback",
+    "random", "remat", "scan", "scipy", "set_num_threads", "settings", "shard_map", "sharding", "sparse", "special", "stop_gradient", "stream",
+    "switch", "tensor", "tree", "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap", "while_loop",
 ]  # fmt: skip
 
 

@@ -26,6 +26,21 @@ MODULES = {
     "jax.tree": "hologram.tree",
     "jax.tree_util": "hologram.tree_util",
     "jax.ops": "hologram.ops",
+    "jax.image": "hologram.image",
+    "jax.custom_batching": "hologram.custom_batching",
+    "jax.flatten_util": "hologram.flatten_util",
+    "jax.scipy.cluster.vq": "hologram.scipy.cluster.vq",
+    "jax.scipy.fft": "hologram.scipy.fft",
+    "jax.scipy.integrate": "hologram.scipy.integrate",
+    "jax.scipy.interpolate": "hologram.scipy.interpolate",
+    "jax.scipy.linalg": "hologram.scipy.linalg",
+    "jax.scipy.ndimage": "hologram.scipy.ndimage",
+    "jax.scipy.optimize": "hologram.scipy.optimize",
+    "jax.scipy.signal": "hologram.scipy.signal",
+    "jax.scipy.sparse.linalg": "hologram.scipy.sparse.linalg",
+    "jax.scipy.spatial.transform": "hologram.scipy.spatial.transform",
+    "jax.scipy.special": "hologram.special",
+    "jax.scipy.stats": "hologram.scipy.stats",
 }
 
 

@@ -6,6 +6,8 @@ made.
 - ``stop``: has no derivative.
 - ``custom``: the first input is a value, the others the arguments of the function it was computed from; ``rule`` is that function's own
   derivative, of whose results the value is number ``index``.
+- ``mapped``: the first input is a value, the others the arguments it was computed from; ``rule`` says what the function is on stacks of these, where
+  the value is never asked for.
 - ``pullback``: the derivative of such a function that is known in reverse only, as a linear map: inputs ``saved`` values, the arguments and their
   tangents. It stands for the tangents of all results, of which ``part`` picks one.
 - ``example``: stands, under ``vmap``, for one example of a stack; it has no value at all.
@@ -73,6 +75,7 @@ def _define(name: str, arity: int | None, attrs: tuple[str, ...], infer: Any = _
 mark = _define("mark", 1, ("token",))
 stop = _define("stop", 1, ())
 custom = _define("custom", None, ("rule", "index"))
+mapped = _define("mapped", None, ("rule", "index"))
 pullback = _define("pullback", None, ("rule", "saved", "results"), _infer_pullback, _reverse_only)
 part = _define("part", 1, ("index", "results"), _infer_part, _reverse_only)
 place = _define("place", 1, ("device",))

@@ -21,7 +21,7 @@ from hologram.ir.op import MULTI_RESULT, TABLE, Op, Shape
 from hologram.ir.storage import as_array
 from hologram.ir.symbolic import Expr, Int, bounds, is_static, prod, var
 from hologram.primitives.host.factorizations import TALL, WIDE, svd
-from hologram.primitives.markers import custom, example, mark, part, place, pullback
+from hologram.primitives.markers import custom, example, mapped, mark, part, place, pullback
 from hologram.saved import version_1
 from hologram.saved.attributes import DTYPE, INTEGERS, KINDS, refuse
 from hologram.saved.container import VERSION
@@ -81,7 +81,7 @@ class GraphWriter:
         for node in graph.nodes():
             if node in number:
                 continue
-            if node.op in (mark, place) or (node.op is custom and node.attrs[0].transparent):
+            if node.op in (mapped, mark, place) or (node.op is custom and node.attrs[0].transparent):
                 number[node] = number[node.inputs[0]]
                 continue
             rows.append([node.op.name, [number[x] for x in node.inputs], self._attributes(node)])

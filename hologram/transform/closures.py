@@ -9,13 +9,16 @@ from typing import Any
 from hologram import dtypes
 from hologram.errors import ArgumentError, DifferentiationError, ShapeError
 from hologram.ir.node import Node
+from hologram.ir.op import TABLE
 from hologram.primitives.markers import pullback
 from hologram.support.user_lines import located
 from hologram.trace import tree
-from hologram.trace.checks import as_function
+from hologram.trace.call.jit import jit
+from hologram.trace.checks import as_function, has_items, integer, items
 from hologram.trace.operators import wrap
 from hologram.trace.recorder import cast_node
 from hologram.trace.tensor import Tensor
+from hologram.transform.api import vjp
 from hologram.transform.arguments import array_node, cotangent_nodes, differentiable_node, result_nodes, tensors
 from hologram.transform.checkpoint import closure
 from hologram.transform.custom import custom_vjp
@@ -23,9 +26,11 @@ from hologram.transform.differentiate import pull, push
 from hologram.transform.levels import Level, marked, replay
 from hologram.transform.nodes import full, has_tangents, zeros_like
 
-__all__ = ["closure_convert", "custom_gradient", "linear_transpose"]
+__all__ = ["closure_convert", "custom_gradient", "fwd_and_bwd", "linear_transpose"]
 
 Function = Callable[..., Any]
+
+_SPREADING = (TABLE["broadcast"], TABLE["reshape"], TABLE["transpose"])
 
 
 class Converted:
@@ -40,7 +45,7 @@ class Converted:
             self.marks = [marked(x) for x, _ in nodes]
             given = tensors(self.structure, self.marks, [weak and keep_weak for _, weak in nodes])
             self.results, self.out = result_nodes(f(*given), what)
-        self.around = closure(self.level, self.marks, self.results)
+        self.around = list(dict.fromkeys(_before_spreading(x) for x in closure(self.level, self.marks, self.results)))
         self.sources = [x for x in self.around if has_tangents(x.dtype)]
 
     def called(self, args: tuple[Any, ...], read: Sequence[Node], values: Sequence[Any]) -> Any:
@@ -55,6 +60,13 @@ class Converted:
         if node.shape != like.shape:
             raise located(ShapeError(f"{self.what}: the function takes shape {list(like.shape)} here, not {list(node.shape)}"))
         return cast_node(node, like.dtype)
+
+
+def _before_spreading(x: Node) -> Node:
+    """What ``x`` repeats or rearranges: a product reads its factors broadcast against each other, of which no one wants to keep the copies."""
+    while x.op in _SPREADING:
+        x = x.inputs[0]
+    return x
 
 
 def closure_convert(fun: Function, *example_args: Any) -> tuple[Function, list[Tensor]]:
@@ -80,7 +92,7 @@ def closure_convert(fun: Function, *example_args: Any) -> tuple[Function, list[T
 
 
 class _Pullback:
-    """A rule of :func:`custom_gradient` and the values that it reads, which are the leaves of this pytree."""
+    """A pullback and the values that it reads, which are the leaves of this pytree."""
 
     def __init__(self, rule: Converted, values: list[Any]) -> None:
         self.rule, self.values = rule, values
@@ -123,6 +135,44 @@ def custom_gradient(fun: Function) -> Function:
     wrapped = custom_vjp(functools.wraps(fun)(lambda *args: both(*args)[0]))
     wrapped.defvjp(forward, backward)
     return wrapped
+
+
+def fwd_and_bwd(fun: Function, argnums: int | Sequence[int], has_aux: bool = False, jitted: bool = True) -> tuple[Function, Function]:
+    """The two passes of reverse mode as functions of their own, each compiled once: ``y, residuals = fwd(*args)``, ``bwd(residuals, cotangent)``.
+
+    ``bwd`` gives the cotangent of the argument ``argnums``, or a tuple for several; ``residuals`` is a pytree of arrays. With ``has_aux`` ``fun``
+    gives ``(y, aux)``, and ``fwd`` ``(y, residuals, aux)``. ``jitted`` says whether both are compiled. Raises as :func:`hologram.vjp` does,
+    ArgumentError for what is no function and for positions that are no integers.
+
+    >>> fwd, bwd = hg.fwd_and_bwd(lambda x, w: x @ w, (0, 1))
+    >>> y, residuals = fwd(hnp.ones((2, 3)), hnp.ones((3,)))
+    >>> [ct.shape for ct in bwd(residuals, y)]
+    [(2, 3), (3,)]
+    """
+    what = "fwd_and_bwd"
+    as_function(fun, what)
+    several = has_items(argnums)
+    places = [integer(i, what, "argnums") for i in (items(argnums, what, "positions") if several else [argnums])]
+
+    def fwd(*args: Any) -> Any:
+        wanted = [i % len(args) for i in places]
+
+        def of_these(*some: Any) -> Any:
+            every = list(args)
+            for i, x in zip(wanted, some, strict=True):
+                every[i] = x
+            return fun(*every)
+
+        out, pull, *aux = vjp(of_these, *[args[i] for i in wanted], has_aux=has_aux)
+        nodes, structure = result_nodes(out, what)
+        pulled = Converted(what, pull, tensors(structure, [zeros_like(x) for x in nodes]))
+        return out, _Pullback(pulled, [wrap(x) for x in pulled.around]), *aux
+
+    def bwd(residuals: _Pullback, cotangent: Any) -> Any:
+        found = residuals.rule.called((cotangent,), residuals.rule.around, residuals.values)
+        return found if several else found[0]
+
+    return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
 
 
 def linear_transpose(fun: Function, *primals: Any) -> Function:

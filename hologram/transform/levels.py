@@ -18,12 +18,13 @@ from hologram.ir.leaves import leaf
 from hologram.ir.node import Node
 from hologram.ir.op import MULTI_RESULT, NoDerivative, Op, Shape
 from hologram.primitives.host.effects import effect, silent_attrs
-from hologram.primitives.markers import custom, example, mark, pullback, stop
+from hologram.primitives.markers import custom, example, mapped, mark, pullback, stop
 from hologram.support.user_lines import located
 from hologram.trace import recorder
 from hologram.trace.recorder import current, pending
 from hologram.transform.nodes import has_tangents
 
+_OF_USERS = (custom, mapped, pullback)  # whose rules run a user's code
 _tokens = itertools.count()
 
 
@@ -66,12 +67,13 @@ class Level:
         return found
 
     def _inputs(self, node: Node) -> tuple[Node, ...]:
-        return self.definition(node)[1]
+        op, inputs, _ = self.definition(node)
+        return inputs[1:] if op is mapped and self.stacking else inputs
 
     def _passing(self, node: Node) -> tuple[Node, ...]:
         """The inputs through which a derivative can pass."""
         op, inputs, _ = self.definition(node)
-        if op is custom:
+        if op is custom or op is mapped:
             return inputs[1:]
         if op is stop or type(op.jvp) is NoDerivative or not (has_tangents(node.dtype) or op.kind in MULTI_RESULT):
             return ()
@@ -112,7 +114,7 @@ def keeping_lines() -> Iterator[Callable[[Node], None]]:
     before = trace.line
 
     def at(node: Node) -> None:
-        trace.line = None if node.op is custom or node.op is pullback else trace.lines.get(node)
+        trace.line = None if node.op in _OF_USERS else trace.lines.get(node)
 
     try:
         yield at

@@ -84,6 +84,9 @@ def _run(
         effects.forget(before)
         if size != 0:
             effects.follow(stacks.alike.get(kept[0], kept[0]) if stack is None else first_of(stack), stacks.of_effects())
+    elif (made := effects.last_token()) is not before:  # of a rule of the user's
+        effects.forget(before)
+        effects.follow(made)
     return results, stacks
 
 

@@ -24,7 +24,18 @@ TEXT = PAGE.read_text()
 SHOWN = dict(re.findall(r"```text (\w+)\n(.*?)```", TEXT, re.DOTALL))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 MODULES = [str(p.relative_to(ROOT)) for folder in ("hologram*", "tests", "benchmarks", "examples") for p in ROOT.glob(f"{folder}/**/*.py")]
-NAMES = ("ops", "backend", "checkpoint_policies", "config", "custom_derivatives", "flatten_util", "sharding", "typing")  # modules of names alone
+NAMES = (
+    "ops",
+    "backend",
+    "checkpoint_policies",
+    "config",
+    "custom_batching",
+    "custom_derivatives",
+    "flatten_util",
+    "image",
+    "sharding",
+    "typing",
+)  # modules of names alone
 MINOR = ("dlpack", "version", *NAMES)  # packages that the picture leaves out
 MAX_WORDS = {"architecture": 1500, "add_a_backend": 600, "add_a_schedule": 400}
 

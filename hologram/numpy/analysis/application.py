@@ -14,15 +14,16 @@ from hologram.numpy.arguments import array, array_as, as_tensor, axis_of, wrap
 from hologram.numpy.elementwise import where
 from hologram.numpy.joining import stack
 from hologram.numpy.shapes import broadcast_arrays, broadcast_to, expand_dims, moveaxis
+from hologram.numpy.ufuncs.ufunc import ufunc
 from hologram.support.user_lines import located
 from hologram.trace import tree
-from hologram.trace.checks import as_function, items
+from hologram.trace.checks import as_function, integer, items
 from hologram.trace.operators import broadcast_shapes
 from hologram.trace.recorder import cast_node, current, transforming
 from hologram.trace.tensor import Tensor
 from hologram.transform.stacking import vmap
 
-__all__ = ["apply_along_axis", "apply_over_axes", "piecewise", "vectorize"]
+__all__ = ["apply_along_axis", "apply_over_axes", "frompyfunc", "piecewise", "vectorize"]
 
 
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any, **options: Any) -> Tensor:
@@ -132,6 +133,31 @@ def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[Any] = (), sig
         return _over_leading_axes(of_chosen, [as_tensor(args[i], "vectorize") for i in chosen], inputs, outputs)
 
     return function
+
+
+def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
+    """A function of ``nin`` scalars with ``nout`` results as a ufunc: of arrays, which broadcast, with methods such as ``reduce`` and ``outer``.
+
+    It is mapped over all elements by :func:`hologram.vmap`. Folds go from the first element to the last, or in any order where there is an
+    ``identity``, the result of a fold of nothing. Raises ArgumentError for what is no function and for numbers below 1.
+
+    >>> spread = hnp.frompyfunc(lambda a, b: hnp.maximum(a, b) - hnp.minimum(a, b), 2, 1)
+    >>> spread([1, 5], 3), spread.reduce(hnp.asarray([1, 5, 2]))
+    (Tensor([2, 2], dtype=int64), Tensor(2, dtype=int64))
+    """
+    as_function(func, "frompyfunc")
+    takes, gives = integer(nin, "frompyfunc", "nin"), integer(nout, "frompyfunc", "nout")
+    if takes < 1 or gives < 1:
+        raise located(ArgumentError(f"frompyfunc: a function of {takes} arguments and {gives} results is none"))
+    mapped = vectorize(func)
+
+    def function(*args: Any) -> Any:
+        if len(args) != takes:
+            raise located(ArgumentError(f"{function.__name__} takes {takes} arguments, not {len(args)}"))
+        return mapped(*args)
+
+    function.__name__, function.__doc__ = f"{getattr(func, '__name__', 'func')} (vectorized)", getattr(func, "__doc__", None)
+    return ufunc(function, gives, identity, nin=takes)
 
 
 def _parsed(signature: str) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:

@@ -40,12 +40,12 @@ class ufunc(functools.partial):  # called in C: a ``__call__`` in Python would d
     __qualname__: str
     _reorderable: bool
 
-    def __new__(cls, function: Callable[..., Any], nout: int = 1, identity: Any = None, reorderable: bool = False) -> ufunc:
-        """``function`` takes its operands by position alone. ``reorderable``: a fold of it may take elements in any order."""
+    def __new__(cls, function: Callable[..., Any], nout: int = 1, identity: Any = None, reorderable: bool = False, nin: int | None = None) -> ufunc:
+        """``function`` takes its operands, ``nin`` of them, by position alone. ``reorderable``: a fold of it may take elements in any order."""
         made = super().__new__(cls, function)
         made.__doc__, made.__name__, made.__qualname__ = function.__doc__, function.__name__, function.__name__
         made.__module__ = "hologram.numpy"
-        made.nin, made.nout, made.identity = function.__code__.co_posonlyargcount, nout, identity
+        made.nin, made.nout, made.identity = nin or function.__code__.co_posonlyargcount, nout, identity
         made._reorderable = reorderable or identity is not None
         return made
 
