@@ -66,10 +66,14 @@ FIXED = {
     "hologram.graph.library.attention.kernel.GFLOPS": "a rate",
     "hologram.backends.llvm.graph.lapack._MAX_INTEGER": "what a routine's integers hold",
     "hologram.backends.device.maker.MAX_GROUPS": "a limit of devices",
+} | {
+    f"hologram.graph.legalize.radix_plan.{name}": "the layout of written kernels"
+    for name in ("DIGIT_BITS", "MAX_ITEMS", "MAX_COUNTED", "COUNTING_ITEMS", "MAX_READ_AHEAD", "COUNTER_ROWS", "COUNTED_BITS", "MAX_TILE_BYTES")
 }
 LEAST = {  # the least values that have a meaning; 1 for the others
     "hologram.graph.library.attention.match.MIN_KEYS": 2,
     "hologram.graph.fusion.materialize.SPREAD": 2,  # uses are counted up to it: at 1 nothing is used twice, and all is made again for each use
+    "hologram.graph.library.sort.merge.TILE_BYTES": 256,  # some keys of any type, a power of two
     "hologram.graph.schedule.choose.COLUMNS": 16,
     "hologram.graph.schedule.row_interleave.MAX_INTERLEAVED_ROWS": 2,
 }

@@ -169,6 +169,13 @@ _NUMPY_FORMS: dict[str, Callable[..., Any]] = {
 }
 
 
+def _numpy_tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+    """NumPy gives the unknown of as many equations as ``b`` has axes the shape of ``a``, of which no axis is left."""
+    if np.ndim(a) == np.ndim(b):
+        raise NoMeaning("linalg.tensorsolve")
+    return np.linalg.tensorsolve(a, b, axes)
+
+
 def _numpy_scan(f: Any, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, **_: Any) -> Any:
     steps = len(forms.flat(xs)[0]) if xs is not None else length or 0
     carry, ys = init, []
@@ -198,7 +205,12 @@ def _numpy_while(test: Any, body: Any, init: Any) -> Any:
     return init
 
 
-_NUMPY_FORMS |= {"control.scan": _numpy_scan, "control.fori_loop": _numpy_fori, "control.while_loop": _numpy_while}
+_NUMPY_FORMS |= {
+    "linalg.tensorsolve": _numpy_tensorsolve,
+    "control.scan": _numpy_scan,
+    "control.fori_loop": _numpy_fori,
+    "control.while_loop": _numpy_while,
+}
 
 
 class NumPy(World):
