@@ -41,7 +41,7 @@ MAX_WORDS = {"architecture": 1500, "add_a_backend": 600, "add_a_schedule": 400}
 
 
 @pytest.fixture(scope="module")
-def lowered() -> Any:
+def lowered(fully_compiled: None) -> Any:
     """The page's program, compiled for a processor on which its machine code is known, where this machine can run that."""
     (source,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
     names: dict[str, Any] = {}

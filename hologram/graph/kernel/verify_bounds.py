@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -198,7 +199,8 @@ class Ranges:
         return self._is_at_least(e, least) or (times > 1 and self._is_at_least(times * e, times * (least - 1) + 1))
 
     def _is_at_least(self, e: Int, least: int) -> bool:
-        return any(self._is_certainly(low, least) or self._is_certainly(self._multiplied(low), least) for low in self.bounds_of(e, -1))
+        with self._counting_steps():  # the search ends at the first bound that proves it
+            return any(self._is_certainly(low, least) or self._is_certainly(self._multiplied(low), least) for low in self._search(e, -1))
 
     def _multiplied(self, e: Int) -> Int:
         """A lower bound of an expression in symbols: ``x // n * n`` is from ``x - n + 1`` to ``x``."""
@@ -221,27 +223,38 @@ class Ranges:
 
     def bounds_of(self, e: Int, sign: int) -> list[Int]:
         """Upper bounds (``sign`` 1) or lower ones (-1) of ``e``, in terms of symbols alone; fewer where the search gets long."""
-        if self.steps is not None:
-            return self._bounds_of(e, sign)
-        self.steps = 0
-        try:
-            return self._bounds_of(e, sign)
-        finally:
-            self.steps = None
+        with self._counting_steps():
+            return list(self._search(e, sign))
 
-    def _bounds_of(self, e: Int, sign: int) -> list[Int]:
+    @contextmanager
+    def _counting_steps(self) -> Iterator[None]:
+        """Replacements are counted from here on, unless they are already, for a search that this one is part of."""
+        outermost = self.steps is None
+        if outermost:
+            self.steps = 0
+        try:
+            yield
+        finally:
+            if outermost:
+                self.steps = None
+
+    def _search(self, e: Int, sign: int) -> Iterator[Int]:
+        """The bounds of ``e`` in turn. Variables may be replaced in several orders that lead to one expression, which is taken up once."""
         assert self.steps is not None
-        done: dict[Int, None] = {}
+        found, met = 0, {e}
         waiting: list[tuple[Int, int]] = [(e, 0)]
-        while waiting and len(done) < MAX_ALTERNATIVES and self.steps < MAX_STEPS:
+        while waiting and found < MAX_ALTERNATIVES and self.steps < MAX_STEPS:
             self.steps += 1
             e, replaced = waiting.pop()
             a = self._innermost(e)
             if a is None or replaced == MAX_VARIABLES:
-                done[e] = None
+                found += 1
+                yield e
                 continue
-            waiting += [(x, replaced + 1) for x in self._without(e, a, sign)]
-        return list(done)
+            for x in self._without(e, a, sign):
+                if x not in met:
+                    met.add(x)
+                    waiting.append((x, replaced + 1))
 
     def _innermost(self, e: Int) -> Atom | None:
         """The atom of ``e`` to be replaced next: one inside which nothing stands that is replaced later."""

@@ -152,3 +152,19 @@ def test_guards_of_loads_are_never_read_back_from_scratch() -> None:
     with overridden({"hologram.graph.legalize.reductions.MAX_KERNEL_TERMS": 1}):
         got = hg.jit(lambda x, y: hnp.polyfit(x, y, 2))(x, y)
     np.testing.assert_allclose(got, np.polyfit(x, y, 2), rtol=1e-9)
+
+
+def test_a_search_that_fails_takes_up_each_expression_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remainders are replaced in several ways, in any order, that lead to the same expressions."""
+    n, p, i, j = var("n", 2), counter("p", None), counter("i", None), counter("j", None)
+    r = scope(("p", 0, n * var("m", 2), None), ("i", 4 * mod(p, n), 4, var("m", 2)), ("j", i, 8, var("m", 2)))
+    taken: list[Int] = []
+    innermost = Ranges._innermost
+
+    def noted(self: Ranges, e: Int) -> Any:
+        taken.append(e)
+        return innermost(self, e)
+
+    monkeypatch.setattr(Ranges, "_innermost", noted)
+    assert not r.is_at_least(mod(p, n) + mod(i, n) + mod(j, n) + mod(p, var("m", 2)), 10**9)
+    assert taken and len(taken) - len(set(taken)) < 50
