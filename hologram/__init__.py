@@ -9,6 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from hologram.libraries import tell_libraries
 from hologram.version import __version__
 
 if TYPE_CHECKING:
@@ -208,3 +209,6 @@ def _like(name: str) -> str:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+tell_libraries()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
 
 _waiting: dict[str, Callable[[], None]] = {}
 
@@ -30,7 +31,7 @@ def _call(name: str, action: Callable[[], None]) -> None:
         warnings.warn(f"hologram could not be made known to {name.partition('.')[0]}: {type(e).__name__}: {e}", stacklevel=2)
 
 
-class _Finder(MetaPathFinder):
+class _Finder:  # no subclass of importlib.abc, which takes milliseconds to import
     """Finds the modules that are waited for, by the other finders, and gives them a loader that calls the action."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
@@ -40,12 +41,12 @@ class _Finder(MetaPathFinder):
             spec = None if finder is self else finder.find_spec(name, path, target)
             if spec is not None:
                 if spec.loader is not None:
-                    spec.loader = _Loader(spec.loader)
+                    spec.loader = _Loader(spec.loader)  # type: ignore[assignment]  # a loader in all but its base
                 return spec
         return None
 
 
-class _Loader(Loader):
+class _Loader:
     """The loader of a module that is waited for. It is in its place until the module has been executed."""
 
     def __init__(self, loader: Any) -> None:

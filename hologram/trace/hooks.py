@@ -7,8 +7,6 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from hologram.support.imports import when_imported
-
 realise: Callable[..., None]  # (*tensors): computes pending Tensors
 shown: Callable[[Any], Any]  # (tensor): a view's elements as an array, None for other Tensors
 tensor_beside: Callable[[Any, Any], Any]  # (numbers, dtype): the Tensor of nested lists beside an operand of a type
@@ -44,18 +42,6 @@ _MODULES = {
     "write_report": "report:write",
     "write_report_data": "report:write_json",
 }
-
-_LIBRARIES = {  # modules of other libraries, and where is written what they are told about Tensors
-    "dask.array": "libraries.dask",
-    "einops._backends": "libraries.einops",
-    "opt_einsum.backends.dispatch": "libraries.opt_einsum",
-}
-
-
-def tell_libraries() -> None:
-    """Registers Tensors with the libraries that have been imported, and with others when they are."""
-    for library, module in _LIBRARIES.items():
-        when_imported(library, lambda module=module: import_module(f"hologram.{module}").register())  # type: ignore[misc]
 
 
 def __getattr__(name: str) -> Any:

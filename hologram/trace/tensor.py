@@ -568,4 +568,3 @@ class Tensor:
 operators.tensor_class = Tensor
 numba_types.when_needed()
 inplace_operators.watch()
-hooks.tell_libraries()

@@ -121,3 +121,9 @@ def test_where_alone_gives_places() -> None:
 def test_errors(act: Callable[[], Any], kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         act()
+
+
+def test_types_are_not_none() -> None:
+    """NumPy takes None for float64; a name of Hologram's, which tables of types look up, does not."""
+    assert not any(getattr(hnp, name) == None for name in ("float64", "float32", "bool", "complex128"))  # noqa: E711
+    assert hnp.float64 != None and hnp.float64 == np.dtype("float64") == hnp.float64  # noqa: E711

@@ -119,13 +119,15 @@ def viewed(source: Any, start: Node, node: Node, why: str = "", steps: Steps | N
 
     ``why`` says why its elements cannot be assigned to, where they cannot; ``steps`` lead from ``start`` to ``node``, by default as it was recorded.
     """
+    if type(source) is not Tensor:
+        return wrap(node)
+    path = _path(start, node) if steps is None else steps  # first: a deep expression is computed when it is wrapped, and is a leaf then
     t = wrap(node)
-    if type(source) is Tensor:
-        with _lock:
-            view = _shared(source)
-            if view.aliases is not None:
-                t._alias = _view(view.aliases, view.steps + (_path(start, node) if steps is None else steps), why or view.frozen)
-                view.aliases.members.append(weakref.ref(t))
+    with _lock:
+        view = _shared(source)
+        if view.aliases is not None:
+            t._alias = _view(view.aliases, view.steps + path, why or view.frozen)
+            view.aliases.members.append(weakref.ref(t))
     return t
 
 

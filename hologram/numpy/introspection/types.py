@@ -46,6 +46,8 @@ True
         return getattr(self.dtype, name)
 
     def __eq__(self, other: object) -> bool:
+        if other is None:  # which NumPy's types take for float64
+            return False
         return bool(self.dtype == (other.dtype if isinstance(other, ScalarType) else other))
 
     def __hash__(self) -> int:
