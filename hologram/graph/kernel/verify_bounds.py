@@ -2,9 +2,9 @@
 
 An index is a polynomial in loop variables, symbols, values that index expressions go through, and quotients and remainders of such. A bound of it
 holds for all values of these: each variable in turn, the innermost first, is replaced by the end of its range at which the polynomial is
-largest (or smallest), until only symbols are left. Of ``y`` times a quotient ``x // y``, that end is ``x`` (or ``x - y + 1``). A mask adds what its ``inside`` tests say: in ``c*x + rest``, a guarded expression, all that
-is known is replaced by a fresh variable of the guard's range. Where quotients and remainders of one number stand beside each other this proves too
-little; there, all values of the variables are tried, if they are static and few.
+largest (or smallest), until only symbols are left. Of ``y`` times a quotient ``x // y``, that end is ``x`` (or ``x - y + 1``). A mask adds what its
+``inside`` tests say: in ``c*x + rest``, a guarded expression, all that is known is replaced by a fresh variable of the guard's range. Where quotients
+and remainders of one number stand beside each other this proves too little; there, all values of the variables are tried, if they are static and few.
 """
 
 from __future__ import annotations
@@ -262,8 +262,8 @@ class Ranges:
         if a.key[0] == "mod":
             x, y = a.args
             yield rest + factor * (x - y * floordiv(x, y))  # where x itself stands beside it, that tells more
-        elif a.args and all(isinstance(n, int) for n in (factor, a.args[1])) and factor % a.args[1] == 0:  # so does this
-            x, y = a.args
+        elif a.args and isinstance(factor, int) and isinstance(y := a.args[1], int) and factor % y == 0:  # so does this
+            x = a.args[0]
             yield rest + factor // y * (x if (sign > 0) == (factor > 0) else x - (y - 1))
         if self._is_certainly(factor, 0):
             ends = self._ends(a, sign)
