@@ -13,13 +13,15 @@ from hologram import numpy as hnp
 from hologram.errors import ArgumentError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.op import Op
-from hologram.ir.symbolic import Int
+from hologram.ir.symbolic import Int, floordiv
 from hologram.lax.reductions import ADD, MAX, MIN, as_start, folded, identity_of, known_monoid
 from hologram.lax.shapes import cut_or_padded, in_order, integers
 from hologram.numpy.arguments import array, wrap
 from hologram.primitives.reductions import REDUCED_BY, argmax, argmin, highest, lowest
 from hologram.support.user_lines import located
 from hologram.trace import tree
+from hologram.trace.decisions import most
+from hologram.trace.recorder import assume, plain
 from hologram.trace.tensor import Tensor
 from hologram.transform.custom import custom_jvp
 from hologram.transform.nodes import apart, apply, sum_over
@@ -51,12 +53,20 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int], window
         raise located(ArgumentError(f"padding is 'SAME', 'SAME_LOWER', 'VALID', or pairs of integers, not {padding!r}"))
     found: Pads = []
     for n, k, s in zip(in_shape, window_shape, window_strides, strict=True):
-        if not isinstance(n, int) and s != 1:
-            raise located(ShapeError(f"padding {padding!r} with a stride takes static extents, not {n}"))
-        total = k - 1 if s == 1 else max((-(-n // s) - 1) * s + k - n, 0)
+        total = _same_padding(n, k, s)
         low = total // 2 if name == "SAME" else total - total // 2
         found.append((low, total - low))
     return found
+
+
+def _same_padding(n: Int, window: int, step: int) -> Int:
+    """Widths around an axis such that its last window begins at the last multiple of ``step`` below ``n``."""
+    if isinstance(n, int):
+        return max((-(-n // step) - 1) * step + window - n, 0)
+    n = plain(n)
+    assume(n - 1)
+    total = floordiv(n - 1, step) * step + window - n
+    return total if window >= step else most(total, 0)
 
 
 class Slide:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import hologram as hg
 import hologram.numpy as hnp
+from hologram import lax
 from hologram.errors import ArgumentError, DTypeError, HologramError, ShapeError
 from tests.support.optable import seeded
 
@@ -167,3 +168,17 @@ def test_computed_rolls(axis: int | None, dtype: Any) -> None:
 def test_errors(error: type[HologramError], work: Any) -> None:
     with pytest.raises(error, match=r"dynamic_|at\[\]"):
         work(np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("padding", ["SAME", "SAME_LOWER"])
+@pytest.mark.parametrize(("window", "stride"), [(1, 3), (2, 3), (3, 2), (5, 4)])
+def test_same_padding_of_symbolic_extents(window: int, stride: int, padding: str) -> None:
+    """Windows shorter than a stride have programs for each sign of the width."""
+
+    def sums(x: Any) -> Any:
+        return lax.reduce_window(x, 0.0, lax.add, (window,), (stride,), padding)
+
+    symbolic, static = hg.jit(sums, dynamic=True), hg.jit(sums, dynamic=False)
+    for n in (2, 4, 5, 9, 12):
+        x = np.arange(n, dtype=np.float32) + 1
+        np.testing.assert_array_equal(symbolic(x), static(x))

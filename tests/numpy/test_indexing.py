@@ -252,6 +252,24 @@ def test_modes_of_take_and_put() -> None:
     np.testing.assert_array_equal(hnp.put(x, [9, 1], [7, 8], mode="drop"), [*X[0, 0][:1], 8, *X[0, 0][2:]])
 
 
+@pytest.mark.parametrize("places", [[7, -3, -13, 100], np.array([127, -128, 2], np.int8), np.array([[250], [3]], np.uint8), -1], ids=str)
+@pytest.mark.parametrize("mode", ["clip", "wrap"])
+def test_modes_of_indices_out_of_range(mode: str, places: Any) -> None:
+    """Of known and of computed ones, along axes of known and of symbolic extent."""
+    for x in (np.arange(5.0), np.arange(1500.0).reshape(5, 300)):
+        for axis in (None, x.ndim - 1):
+            want = np.take(x, np.asarray(places, np.int64), axis, mode=mode)
+            known = lambda x: hnp.take(x, places, axis, mode=mode)  # noqa: B023, E731
+            computed = lambda x, i: hnp.take(x, i, axis, mode=mode)  # noqa: B023, E731
+            for dynamic in (False, True):
+                np.testing.assert_array_equal(hg.jit(known, dynamic=dynamic)(x), want)
+                np.testing.assert_array_equal(hg.jit(computed, dynamic=dynamic)(x, np.asarray(places)), want)
+        changed = x.copy()
+        np.put(changed, np.asarray(places, np.int64), [-1.0, -2.0], mode=mode)
+        np.testing.assert_array_equal(hnp.put(x, places, [-1.0, -2.0], mode=mode), changed)
+        np.testing.assert_array_equal(hg.jit(lambda x: hnp.put(x, places, [-1.0, -2.0], mode=mode), dynamic=True)(x), changed)
+
+
 @pytest.mark.parametrize("key", BEYOND, ids=str)
 def test_modes_hold_for_known_indices(key: tuple[Any, ...]) -> None:
     x = X[:4, :3, :2].copy()

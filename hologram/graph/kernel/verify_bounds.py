@@ -3,9 +3,8 @@
 An index is a polynomial in loop variables, symbols, values that index expressions go through, and quotients and remainders of such. A bound of it
 holds for all values of these: each variable in turn, the innermost first, is replaced by the end of its range at which the polynomial is
 largest (or smallest), until only symbols are left. Of ``y`` times a quotient ``x // y``, that end is ``x`` (or ``x - y + 1``). A mask adds what its
-``inside`` tests say: in ``c*x + rest``, a guarded expression, all that is known is replaced by a fresh variable of the guard's range. Where
-quotients and remainders of one number stand beside each other this proves too little; there, all values of the variables are tried, if they are
-static and few.
+``inside`` tests say: in ``c*x + rest``, a guarded expression, all that is known is replaced by a fresh variable of the guard's range. Where quotients
+and remainders of one number stand beside each other this proves too little; there, all values of the variables are tried, if they are static and few.
 """
 
 from __future__ import annotations

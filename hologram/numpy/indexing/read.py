@@ -9,7 +9,7 @@ import numpy as np
 from hologram import dtypes
 from hologram.errors import DTypeError, ShapeError
 from hologram.ir.node import Node
-from hologram.ir.symbolic import prod
+from hologram.ir.symbolic import Int, prod
 from hologram.numpy.arguments import array, axis_of, permuted, reshaped, wrap
 from hologram.numpy.creation import count
 from hologram.numpy.indexing.known_windows import read_window, readable_window, steps_to
@@ -20,11 +20,12 @@ from hologram.numpy.indexing.starts import starts
 from hologram.numpy.indexing.views import element, viewed
 from hologram.numpy.indexing.windows import Windows
 from hologram.primitives.indexing import gather
+from hologram.primitives.scalar import elementwise as ew
+from hologram.primitives.scalar.composite import rem
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice
-from hologram.trace.operators import broadcast_node, broadcast_shapes
-from hologram.trace.recorder import record
-from hologram.trace.symbolic_extent import extent
+from hologram.trace.operators import broadcast_node, broadcast_shapes, extent_node
+from hologram.trace.recorder import cast_node, constant, record
 from hologram.trace.tensor import Tensor
 
 __all__ = ["compress", "extract", "take", "take_along_axis"]
@@ -81,9 +82,9 @@ def take_axis(node: Node, indices: Any, axis: int, what: str, beyond: str = "rai
 def take(x: Any, /, indices: Any, axis: int | None = None, *, mode: str | None = None) -> Tensor:
     """Elements, or slices, of ``x`` at ``indices`` along ``axis``; of ``x`` flattened for None.
 
-    The indices' axes take the place of ``axis``; negative ones count from the end. Known indices out of range raise IndexOutOfRange, unless
-    ``mode`` is ``clip``, or ``wrap``: the remainder by the extent; computed ones, those of Tensors, are clamped or wrapped. Raises DTypeError for
-    indices that are not integers.
+    The indices' axes take the place of ``axis``; negative ones count from the end. Known indices out of range raise IndexOutOfRange; computed
+    ones, those of Tensors, are clamped. With ``mode="wrap"`` indices count modulo the extent, with ``"clip"`` each is the nearest there is, 0 for
+    negative ones. Raises DTypeError for indices that are not integers.
 
     >>> hnp.take([10, 20, 30], [2, 0])
     Tensor([30, 10], dtype=int64)
@@ -98,9 +99,25 @@ def take(x: Any, /, indices: Any, axis: int | None = None, *, mode: str | None =
     known = indices if type(indices) is Tensor else np.asarray(indices)
     if isinstance(known, np.ndarray) and known.dtype.kind not in "iu" and known.size:
         raise located(DTypeError(f"take: indices are integers, not {known.dtype}"))
+    if mode in ("clip", "wrap") and node.shape[a] != 0:
+        known = within(known, node.shape[a], mode, "take")
+    return wrap(take_axis(node, known, a, "take", "clip" if mode == "clip" else "raise"))
+
+
+def within(indices: Any, n: Int, mode: str, what: str) -> Any:
+    """Integers as indices of an axis of extent ``n``: modulo that (``wrap``), or the nearest there are (``clip``), 0 for negative ones."""
+    if indices.dtype.kind not in "iu":
+        return indices  # which is refused
+    if isinstance(indices, np.ndarray) and isinstance(n, int):
+        wide = indices.astype(np.uint64 if indices.dtype.kind == "u" else np.int64)
+        return wide % n if mode == "wrap" else np.clip(wide, 0, n - 1)
+    at = array(indices, what)
+    at = cast_node(at, dtypes.uint64 if at.dtype is dtypes.uint64 else dtypes.int64)
+    extent = broadcast_node(cast_node(extent_node(n, dtypes.int64), at.dtype), at.shape)
     if mode == "wrap":
-        known, mode = known % extent(node.shape[a]), None
-    return wrap(take_axis(node, known, a, "take", mode or "raise"))
+        return wrap(record(rem, (at, extent)))
+    zero, one = (broadcast_node(constant(v, at.dtype), at.shape) for v in (0, 1))
+    return wrap(record(ew.min_, (record(ew.max_, (at, zero)), record(ew.sub, (extent, one)))))
 
 
 def take_along_axis(x: Any, indices: Any, /, axis: int | None = -1) -> Tensor:

@@ -17,13 +17,13 @@ from hologram.dtypes import DType
 from hologram.errors import DTypeError, ShapeError, TracedValueError
 from hologram.ir.node import Node
 from hologram.ir.op import Op, Shape
-from hologram.ir.symbolic import Int
+from hologram.ir.symbolic import Int, prod
 from hologram.numpy.arguments import array, as_tensor, reshaped, wrap
 from hologram.numpy.creation import full_like
 from hologram.numpy.elementwise import power as _power
 from hologram.numpy.elementwise import where
 from hologram.numpy.indexing.known_windows import KnownWindow, known_window, updated_window
-from hologram.numpy.indexing.read import along_axis, read
+from hologram.numpy.indexing.read import along_axis, read, within
 from hologram.numpy.indexing.selection import Selection
 from hologram.numpy.indexing.windows import Windows
 from hologram.primitives import indexing as rows
@@ -385,7 +385,8 @@ def put_along_axis(x: Any, /, indices: Any, values: Any, axis: int | None = -1) 
 def put(x: Any, indices: Any, values: Any, /, mode: str | None = None) -> Tensor:
     """``x`` with ``values``, repeated as needed, at the positions ``indices`` of ``x`` flattened.
 
-    The result is new: unlike NumPy's, ``x`` does not change. It has the type of ``x``. ``mode`` is as for ``Tensor.at``, or ``raise``, the default.
+    The result is new: unlike NumPy's, ``x`` does not change. It has the type of ``x``. ``mode`` is ``raise``, the default, ``drop`` or ``fill``, as
+    for ``Tensor.at``, ``wrap``, with which indices count modulo the size, or ``clip``, with which each is the nearest there is, 0 for negative ones.
     Raises IndexOutOfRange for known indices out of range, ShapeError for no values.
 
     >>> hnp.put([1, 2, 3, 4], [0, -1], [8, 9])
@@ -399,6 +400,8 @@ def put(x: Any, indices: Any, values: Any, /, mode: str | None = None) -> Tensor
     if new.shape[0] == 0:
         raise located(ShapeError("put: no values"))
     repeated = new[np.arange(flat.shape[0]) % new.shape[0]]
+    if mode in ("clip", "wrap") and (size := prod(t._aval()[0])) != 0:
+        flat, mode = within(flat, size, mode, "put"), None
     return t.reshape(-1).at[flat].set(repeated, mode=None if mode == "raise" else mode).reshape(t.shape)
 
 
