@@ -100,7 +100,8 @@ def train(steps: int, zero: bool, folder: str | None = None, every: int = 10) ->
         state = {"weights": weights, "momentum": momentum, "step": i + 1}
         losses.append(float(value))
         if folder is not None and (i + 1) % every == 0:
-            checkpoint.save(folder, state, i + 1, keep=2)
+            checkpoint.save(folder, state, i + 1, keep=2, background=True)
+    checkpoint.wait()
     return losses
 
 

@@ -62,3 +62,13 @@ def test_processes_have_the_bits_of_simulated_ranks(tmp_path: Path, everything: 
         for rank, want in enumerate(simulate(size).run(examples.results)):
             assert (tmp_path / str(rank)).is_file(), said
             assert (tmp_path / str(rank)).read_text().splitlines() == want
+
+
+@needs_torch
+def test_eight_processes_have_the_bits_of_simulated_ranks(tmp_path: Path, everything: bool) -> None:
+    if not everything:
+        pytest.skip("eight processes on a small machine: --all")
+    said = end(torchrun(8, "tests.support.distributed.examples", tmp_path), 400)
+    for rank, want in enumerate(simulate(8).run(examples.results)):
+        assert (tmp_path / str(rank)).is_file(), said
+        assert (tmp_path / str(rank)).read_text().splitlines() == want

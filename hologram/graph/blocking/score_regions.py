@@ -19,6 +19,7 @@ from math import prod
 from typing import NamedTuple
 
 from hologram.graph.bounded import Worklist
+from hologram.graph.collective_depth import collective_depths
 from hologram.graph.legalize.variation import Variation
 from hologram.graph.library.attention.nodes import movement_source
 from hologram.ir.graph import Graph
@@ -103,6 +104,7 @@ class Search:
         self.nodes, self.extent = nodes, extent
         self.outputs = set(outputs)
         self.users = users_of(nodes)
+        self.depth = collective_depths(nodes)
         self.varies = Variation()
         self.entries: dict[Node, None] = {}
         self.after_entries: set[Node] = set()  # large nodes made, element by element, of entries
@@ -231,7 +233,8 @@ class _RegionGrowth:
     """The nodes around an entry, and their axes.
 
     Large nodes are followed both ways, to what reads them only where they are made of entries; small ones, what reductions leave of a row, to what
-    reads them. Invariant: what is made of entries and large is read in the region or by exits only.
+    reads them, unless that waits for a further collective: the region would wait with it. Invariant: what is made of entries and large is read in the
+    region or by exits only.
     """
 
     def __init__(self, search: Search, seed: Node, axis: int) -> None:
@@ -276,6 +279,8 @@ class _RegionGrowth:
                     self.waiting.append((user, axis_of_user(user, node, axis)))
                 elif large:
                     self._exit(user, axis)
+                continue
+            if not large and self.search.depth[user] > self.search.depth[node]:
                 continue
             try:
                 self.waiting.append((user, axis_of_user(user, node, axis)))

@@ -1,7 +1,8 @@
 """Overlap of collectives with computation, and buckets of small sums.
 
 A collective starts behind the last step that writes one of its operands, and is waited for before the first step that reads one of its results. Where
-what lies between takes next to no time it is one step, which starts and waits.
+what lies between takes next to no time it is one step, which starts and waits. For more to lie between, steps that need fewer collectives, one behind
+the other, come before those that need more.
 
 The arrays of sums (and of maxima, of minima) over the same ranks are collected in buckets, each one call, in the order in which they come to be
 there: a bucket is closed once its bytes take a few times as long as a message's latency (the alpha-beta model of the world), unless the next array is
@@ -18,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hologram.graph.collective_depth import is_exchange
 from hologram.graph.lower.collective_step import DONE, START, WHOLE, CollectiveStep
 from hologram.graph.lower.host_step import HostStep
 from hologram.graph.lower.lowered import Lowered
@@ -30,7 +32,6 @@ MIN_OVERLAP_NS = 100_000.0  # of computation that pays for another thread
 BUCKET_LATENCIES = 4.0  # that the bytes of a full bucket take
 UNKNOWN_NS = 100_000.0  # what a kernel whose extent is a symbol is taken to cost
 _MERGED = (collectives.psum, collectives.pmax, collectives.pmin)
-_MOVED = (*_MERGED, collectives.all_gather, collectives.psum_scatter, collectives.all_to_all, collectives.ppermute, collectives.pbroadcast)
 
 
 @dataclass
@@ -62,14 +63,14 @@ class _Bucket:
 
 def is_collective(step: Step) -> bool:
     """Whether a step exchanges data between ranks."""
-    return isinstance(step, HostStep) and step.op in _MOVED and bool(step.node.attrs[-2])
+    return isinstance(step, HostStep) and is_exchange(step.node)
 
 
 def overlap_collectives(lowered: LoweredGraph, network: Network) -> LoweredGraph:
     """The same steps, collectives in buckets, those with something to compute beside them in two steps."""
-    steps = lowered.steps
-    if not any(map(is_collective, steps)):
+    if not any(map(is_collective, lowered.steps)):
         return lowered
+    steps = _by_depth(lowered.steps)
     elapsed = [0.0, *itertools.accumulate(map(_cost, steps))]
     buckets = _merged(_buckets(steps), elapsed, network)
     before: list[list[Step]] = [[] for _ in range(len(steps) + 1)]  # of each step: waits, and what is whole
@@ -85,6 +86,17 @@ def overlap_collectives(lowered: LoweredGraph, network: Network) -> LoweredGraph
         if k < len(steps) and not is_collective(steps[k]):
             out.append(steps[k])
     return LoweredGraph(lowered.fused, out)
+
+
+def _by_depth(steps: Sequence[Step]) -> list[Step]:
+    """The steps, those first for which the fewest collectives, each needing the one before, must have ended; else in their order."""
+    depth: dict[Node, int] = {}
+    found: list[int] = []
+    for s in steps:
+        found.append(max((depth.get(x, 0) for x in s.reads()), default=0))
+        for x in s.writes():
+            depth[x] = max(found[-1] + is_collective(s), depth.get(x, 0))
+    return [steps[i] for i in sorted(range(len(steps)), key=found.__getitem__)]
 
 
 def _cost(step: Step) -> float:

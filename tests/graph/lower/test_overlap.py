@@ -9,9 +9,14 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.distributed import PartitionSpec, simulate
+from examples import ring_attention
+from hologram.distributed import NamedSharding, PartitionSpec, simulate
+from hologram.graph.lower import overlap
 from hologram.graph.lower.collective_step import DONE, START, WHOLE, CollectiveStep
+from hologram.graph.lower.lowered import Lowered
+from hologram.graph.lower.overlap import MIN_OVERLAP_NS
 from hologram.graph.lower.steps import all_steps
+from hologram.primitives.host import lanes
 from hologram.support.world import Network
 from tests.support.distributed.overlap import SIZE, gradients, weights
 
@@ -95,7 +100,7 @@ def test_bits_are_those_of_one_call_for_each_array(latency: float, monkeypatch: 
 
 
 def test_an_error_beside_a_collective_leaves_no_memory_in_use() -> None:
-    def main() -> Any:
+    def main() -> None:
         mesh = hg.make_mesh((2,), "x")
 
         def fails(v: Any) -> None:
@@ -108,8 +113,94 @@ def test_an_error_beside_a_collective_leaves_no_memory_in_use() -> None:
 
         with pytest.raises(Exception, match="beside"):
             hg.jit(hg.shard_map(f, mesh, P(), P(), check_vma=False))(weights(), np.ones((2 * SIZE, SIZE), np.float32))
-        from hologram.primitives.host import lanes
 
-        return len(lanes._under_way)
+    simulate(2).run(main)
+    assert not lanes._under_way
 
-    assert simulate(2).run(main)[-1] == 0
+
+# --- what lies between a start and its wait --------------------------------------------------------------------------
+
+
+def product_beside(step: Any) -> bool:
+    """Whether a step computes for a while."""
+    return not isinstance(step, CollectiveStep) and overlap._cost(step) > MIN_OVERLAP_NS
+
+
+def computed_beside(plan: Any) -> list[int]:
+    """For each collective that starts, how many products are computed before its wait."""
+    steps = plan.steps
+    starts = {s.number: i for i, s in enumerate(steps) if isinstance(s, CollectiveStep) and s.phase == START}
+    waits = {s.number: i for i, s in enumerate(steps) if isinstance(s, CollectiveStep) and s.phase == DONE}
+    return [sum(map(product_beside, steps[starts[n] : waits[n]])) for n in starts]
+
+
+@pytest.mark.parametrize("causal", [True, False])
+def test_ring_attention_computes_while_keys_are_on_their_way(causal: bool) -> None:
+    """Of each hop: no product, mask or row of the next keys is computed with those that are here."""
+
+    def main() -> Any:
+        mesh = hg.make_mesh((3,), ("sequence",))
+        parts = [hg.device_put(np.ones((2, 4, 1536, 64), np.float32), NamedSharding(mesh, ring_attention.BY_PLACE)) for _ in range(3)]
+        return hg.jit(ring_attention.attention(mesh, causal)).lower(*parts).compile().executable.compilation.execution_plan
+
+    plan = simulate(3).run(main)[0]
+    assert not [s for s in collectives(plan) if s.phase == WHOLE and s.op.name == "ppermute"]
+    assert len(computed_beside(plan)) == 4 and all(computed_beside(plan))
+
+
+def beside_a_sum(x: Any, y: Any) -> Any:
+    total = hg.lax.psum(x, "x")
+    first = total @ total
+    return first, y @ y + 1  # which was written later, and needs no sum
+
+
+def chain_of_sums(x: Any, y: Any) -> Any:
+    for _ in range(2):
+        x = hg.lax.psum(x @ x, "x") * 0.01
+    for _ in range(3):
+        y = hnp.tanh(y @ y)
+    return x, y
+
+
+def changed_in_place(x: Any, y: Any) -> Any:
+    """What needs the sum reads ``grown``, which is then changed without a copy."""
+    total, grown = hg.lax.psum(x, "x"), y @ y
+    late = total @ grown
+    return late, grown.at[np.array([5, 0, 5])].add(1.0) @ y
+
+
+@pytest.mark.parametrize("f", [beside_a_sum, chain_of_sums, changed_in_place])
+def test_what_needs_no_sum_is_computed_beside_it(f: Any) -> None:
+    x = np.random.default_rng(0).standard_normal((SIZE, SIZE)).astype(np.float32) / SIZE
+
+    def main() -> Any:
+        mesh = hg.make_mesh((2,), "x")
+        step = hg.jit(hg.shard_map(f, mesh, P(), P(), check_vma=False))
+        return [np.asarray(v).tobytes() for v in step(x, x)]
+
+    plan = plan_of(f, x, x)
+    assert all(computed_beside(plan)) and START in [s.phase for s in collectives(plan)]
+    copies = [s.bindings for s in plan.steps if isinstance(s, Lowered) and s.is_copy]
+    assert all(plan.buffer(old) == plan.buffer(new) for old, new in copies)
+    assert bool(copies) == (f is changed_in_place)
+    beside = simulate(2).run(main)
+    with hg.settings.override(disabled_passes="overlap"):
+        assert simulate(2).run(main) == beside
+
+
+def test_a_profile_shows_what_is_computed_while_messages_are_on_their_way() -> None:
+    def main() -> Any:
+        mesh = hg.make_mesh((2,), "sequence")
+        parts = [hg.device_put(np.ones((2, 4, 1024, 64), np.float32), NamedSharding(mesh, ring_attention.BY_PLACE)) for _ in range(3)]
+        step = hg.jit(ring_attention.attention(mesh))
+        step(*parts)
+        with hg.profile() as p:
+            step(*parts).addressable_data().block_until_ready()
+        return p
+
+    events = [e for e in simulate(2).run(main)[0].events if e.kind == "launch"]
+    for thread in {e.thread for e in events if e.name.startswith("ppermute")}:
+        own = sorted((e for e in events if e.thread == thread), key=lambda e: e.start)
+        names = [e.name for e in own]
+        last_start, first_wait = max(i for i, n in enumerate(names) if n == "ppermute start"), names.index("ppermute done")
+        assert "scan" in names[last_start:first_wait] and "matmul" in names[last_start:first_wait]
