@@ -174,7 +174,8 @@ def element_type(dtype: Any) -> DType:
 def _foreign(data: Any) -> np.ndarray:
     """An object of another library as a NumPy array, without a copy where it can be had so."""
     nulls = getattr(data, "null_count", 0)  # of an Arrow array, which DLPack cannot tell
-    if hasattr(data, "__dlpack__") and not (isinstance(nulls, int) and nulls):
+    nested = getattr(getattr(data, "type", None), "value_type", None) is not None  # of Arrow's lists, which have the method, and no DLPack
+    if hasattr(data, "__dlpack__") and not nested and not (isinstance(nulls, int) and nulls):
         try:
             return array_of(data)
         except (BufferError, RuntimeError, TypeError):
@@ -184,9 +185,20 @@ def _foreign(data: Any) -> np.ndarray:
         array = np.asarray(data)
     except (TypeError, RuntimeError) as e:
         raise located(ArgumentError(f"a {what} cannot be read as an array: {e}")) from None
+    array = _stacked(array)
     if array.dtype == object:
         raise located(ArgumentError(f"a {what} is no array: pass numbers, nested lists of numbers, or an object with DLPack or the buffer protocol"))
     return array
+
+
+def _stacked(array: np.ndarray) -> np.ndarray:
+    """An array of arrays of one shape, which NumPy makes of Arrow's lists, with their axes behind its own; any other as it is."""
+    if array.dtype != object or not array.size or not all(isinstance(x, np.ndarray) for x in array.flat):
+        return array
+    parts = [_stacked(x) for x in array.flat]
+    if any(x.shape != parts[0].shape or x.dtype != parts[0].dtype for x in parts):
+        return array
+    return np.stack(parts).reshape(array.shape + parts[0].shape)
 
 
 def _of_array(array: Any, to: DType | None, borrow: bool, strict: bool = False) -> Tensor:

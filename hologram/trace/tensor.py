@@ -215,7 +215,8 @@ class Tensor:
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]:
         """Capsules of Arrow's C data interface: an array of numbers, or of lists of fixed size where there are more axes.
 
-        Bools are copied, everything else is shared. Raises DTypeError for types that Arrow lacks, ShapeError for a Tensor of shape [].
+        Bools are copied, everything else is shared, unless another type of numbers is requested. Raises DTypeError for types that Arrow lacks, and
+        for a request that a value does not fit, ShapeError for a Tensor of shape [].
         """
         return hooks.arrow.capsules(self, requested_schema)
 

@@ -17,6 +17,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
+from hologram.errors import ArgumentError, DTypeError
 
 V = hg.tensor(np.arange(5.0))
 M = hg.tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
@@ -173,6 +174,36 @@ def test_surfaces_of_matplotlib() -> None:
         axes.bar3d(x.ravel(), y.ravel(), 0 * x.ravel(), 1, 1, y.ravel())
         figure.canvas.draw()
     plots.close(figure)
+
+
+def test_arrow_arrays_of_a_type() -> None:
+    arrow = needed("pyarrow")
+    made = arrow.array(V, type=arrow.float32())
+    assert made.type == arrow.float32() and made.to_pylist() == V.tolist()
+    assert arrow.array(V, type=arrow.int16()).to_pylist() == [0, 1, 2, 3, 4]
+    lists = arrow.list_(arrow.float64(), 3)
+    assert arrow.array(M, type=lists).type == lists and arrow.array(M, type=lists).to_pylist() == M.tolist()
+    assert arrow.table({"v": V}, schema=arrow.schema([("v", arrow.float32())])).to_pydict() == {"v": V.tolist()}
+    with pytest.raises(DTypeError, match="int8 is asked for"):
+        arrow.array(V * 1.5, type=arrow.int8())
+
+
+def test_lists_of_arrow_and_polars() -> None:
+    """Arrays of lists of one length are arrays of more axes, nested ones too."""
+    arrow = needed("pyarrow")
+    cube = np.arange(12.0).reshape(2, 3, 2)
+    for data, wanted in (
+        (arrow.array(M), np.asarray(M)),
+        (arrow.array([[1.0, 2.0], [3.0, 4.0]]), [[1.0, 2.0], [3.0, 4.0]]),
+        (arrow.chunked_array([arrow.array(M), arrow.array(M)]), np.concatenate([M, M])),
+        (arrow.array(hg.tensor(cube)), cube),
+    ):
+        np.testing.assert_array_equal(hg.tensor(data), wanted)
+    for ragged in ([[1.0, 2.0], [3.0]], [["a"], ["b"]], [[1.0], None]):
+        with pytest.raises(ArgumentError, match="is no array"):
+            hg.tensor(arrow.array(ragged))
+    polars = needed("polars")
+    np.testing.assert_array_equal(hnp.sum(polars.Series([[1.0, 2.0], [3.0, 4.0]]), axis=0), [4.0, 6.0])
 
 
 def test_pyarrow() -> None:

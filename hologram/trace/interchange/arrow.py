@@ -47,7 +47,7 @@ _FORMATS = {  # of element types; bools are bits
 
 
 def capsules(t: Tensor, requested_schema: Any = None) -> tuple[Any, Any]:
-    """``Tensor.__arrow_c_array__``: capsules of the type and of the values. Another type than the Tensor's may be requested, and is not given."""
+    """``Tensor.__arrow_c_array__``: capsules of the type and of the values, in the type of numbers that is requested, if one is."""
     reason, (shape, of) = why_not_native(), t._aval()
     if reason is not None:
         raise located(UnsupportedError(f"Arrow arrays of Tensors need native code: {reason}; take pyarrow.array(np.asarray(tensor))"))
@@ -56,7 +56,26 @@ def capsules(t: Tensor, requested_schema: Any = None) -> tuple[Any, Any]:
     if not shape:
         raise located(ShapeError("an Arrow array has an axis: take reshape(1) of a Tensor of shape []"))
     values = np.ascontiguousarray(t._view("__arrow_c_array__()"))
+    wanted = None if requested_schema is None else _numbers(_Schema.from_address(_pointer(requested_schema, ctypes.addressof(_NAMES["schema"]))))
+    if wanted is not None and wanted is not of:
+        of, values = wanted, _converted(values, of, wanted)
     return _capsule(_schema_of(of, values.shape[1:], b""), "schema"), _capsule(_array_of(values, values.shape), "array")
+
+
+def _numbers(schema: _Schema) -> DType | None:
+    """The element type that an Arrow type has at the end of its lists of fixed size; None where that is no number."""
+    while schema.format.startswith(b"+w:"):
+        schema = _Schema.from_address(ctypes.c_void_p.from_address(schema.children).value or 0)
+    return {letter: of for of, letter in _FORMATS.items()}.get(schema.format.decode())
+
+
+def _converted(values: np.ndarray, of: DType, to: DType) -> np.ndarray:
+    """``values`` in another type. Raises DTypeError where one of them is not a number of it; floats are rounded."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        made = values.astype(to.np)
+        if not to.is_float and not np.array_equal(made, values):
+            raise located(DTypeError(f"an Arrow array of {to} is asked for, and of these values of {of} not all are of that type: take astype"))
+    return made
 
 
 def _schema_of(of: DType, inner: tuple[int, ...], name: bytes) -> _Schema:
@@ -98,6 +117,7 @@ def _given(made: Any, kind: str, keeps: list[Any]) -> Any:
 
 
 _new_capsule = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(("PyCapsule_New", ctypes.pythonapi))
+_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
 _set_context = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p)(("PyCapsule_SetContext", ctypes.pythonapi))
 _NAMES = {kind: ctypes.create_string_buffer(f"arrow_{kind}".encode()) for kind in ("schema", "array")}  # which capsules refer to
 

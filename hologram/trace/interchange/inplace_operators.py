@@ -35,7 +35,7 @@ def _operator(name: str) -> Callable[[Any, Any], Any]:
         result = plain(self, other)
         if result is NotImplemented or not _writes(sys._getframe(1).f_globals.get("__name__")):
             return result
-        return _written(self, result, SYMBOLS[name])
+        return written(self, result, SYMBOLS[name])
 
     method.__name__ = f"__i{name}__"
     return method
@@ -53,6 +53,14 @@ def _writes(module: Any) -> bool:
         return _known.setdefault(module, any(name.startswith(f"{p}.") for p in settings.inplace_packages))
 
 
+def writes_here() -> bool:
+    """Whether the code that called into NumPy or Hologram belongs to one of the packages."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in ("hologram", "numpy"):
+        frame = frame.f_back
+    return frame is not None and _writes(frame.f_globals.get("__name__"))
+
+
 def writer(function: Callable[..., Any]) -> Callable[..., Any]:
     """``function``, which gives a copy of its first argument, a Tensor, with other elements; in the packages that expect it, it gives None, and its
     argument has the new elements."""
@@ -67,7 +75,7 @@ def writer(function: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-def _written(x: Any, result: Any, symbol: str) -> Any:
+def written(x: Any, result: Any, symbol: str) -> Any:
     """``x`` with the values of ``result``. A value of its own, as NumPy's scalars are, is not written into: then ``result`` itself.
 
     Raises DTypeError and ShapeError for results that ``x`` cannot hold, and otherwise as an assignment to elements.

@@ -22,6 +22,7 @@ import numpy as np
 from hologram.errors import ArgumentError, DTypeError, FallbackWarning, HologramError, ShapeError
 from hologram.settings import settings
 from hologram.support.user_lines import located, user_frame, where
+from hologram.trace.interchange.inplace_operators import writes_here, written
 from hologram.trace.interchange.ufunc_options import with_dtype
 from hologram.trace.recorder import current, transforming
 from hologram.trace.tensor import Tensor, namespace
@@ -84,10 +85,14 @@ def ufunc(of: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str,
 
 
 def _into_arrays(of: Callable[..., Any], what: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
-    """NumPy's result in the arrays that ``out`` names. Raises ArgumentError for a Tensor among them."""
+    """NumPy's result in the arrays that ``out`` names. A Tensor among them is written into in packages that expect it, else an ArgumentError."""
     advice = "write x = x + y for x += y where x is an array"
     out = options["out"]
-    if any(type(x) is Tensor for x in (out if type(out) is tuple else (out,))):
+    targets = out if type(out) is tuple else (out,)
+    if any(type(x) is Tensor for x in targets):
+        if len(targets) == 1 and options.keys().isdisjoint({"where", "casting"}) and writes_here():
+            result = of(*inputs, **{name: value for name, value in options.items() if name != "out"})
+            return written(targets[0], namespace().asarray(result), "=")
         raise located(ArgumentError(f"{what} with out= writes into a Tensor, which does not change: leave out= away, or {advice}"))
     reading = f"{what} with out=, which writes into an array ({advice}),"
     return of(*_values(inputs, reading), **_values(options, reading))
@@ -158,6 +163,8 @@ def function(of: Callable[..., Any], types: Any, args: tuple[Any, ...], options:
         return of(*_values(args, full), **_values(options, full))
     if name in _FOR_C and current() is None and not transforming():
         return of(*_values(args, full), **options)
+    if type(options.get("out")) is Tensor:
+        return _into_arrays(of, full, args, options)
     lacking = f"{full}, which hologram.numpy lacks,"
     if own is not None:
         translated = _translated(of, own, args, options)
@@ -223,7 +230,7 @@ def _translation(of: Callable[..., Any], own: Callable[..., Any], count: int, na
     """
     signature, own_signature = _signature(of), inspect.signature(own)
     theirs, ours = list(signature.parameters.values()), list(own_signature.parameters.values())
-    named = {p.name for p in ours if p.kind is not p.POSITIONAL_ONLY}
+    named = {p.name for p in ours if p.kind is not p.POSITIONAL_ONLY} - {"out"}  # an array for results is NumPy's to write into
     made = _Translation([], {}, [])
     if any(p.kind is p.VAR_POSITIONAL for p in theirs):
         made.positional.extend(range(count))
@@ -236,7 +243,12 @@ def _translation(of: Callable[..., Any], own: Callable[..., Any], count: int, na
                 made.keywords.update(source)
             elif name in named:
                 made.keywords[name] = source
-            elif at == len(made.positional) and at < len(ours) and (ours[at].name == name or ours[at].name not in signature.parameters):
+            elif (
+                at == len(made.positional)
+                and at < len(ours)
+                and name != "out"
+                and (ours[at].name == name or ours[at].name not in signature.parameters)
+            ):
                 made.positional.append(source)
             else:
                 made.defaults.append((source, parameter.default))

@@ -13,7 +13,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.errors import DTypeError, LeakedTracerError, ReadOnlyError, ShapeError
+from hologram.errors import ArgumentError, DTypeError, LeakedTracerError, ReadOnlyError, ShapeError
 from hologram.trace.interchange.inplace_operators import SYMBOLS
 
 WRITERS = (
@@ -156,3 +156,41 @@ assert hasattr(hg.Tensor, "__iadd__")
     pytest.importorskip("scipy", reason="SciPy is not installed")
     subprocess.run([sys.executable, "-c", code], check=True)
     subprocess.run([sys.executable, "-c", "import scipy, hologram as hg; assert hasattr(hg.Tensor, '__iadd__')"], check=True)
+
+
+OUT = """
+def clipped(np, x): return np.clip(x, 2.0, None, out=x)
+def summed(np, x): return np.add(x, x, out=x)
+def halved(np, x): return np.multiply(x, 0.5, x)
+def reduced(np, x): return np.sum(x, axis=1, out=x[:, 0])
+"""
+
+
+@pytest.mark.parametrize("name", ["clipped", "summed", "halved", "reduced"])
+def test_results_go_into_tensors_where_the_package_expects_it(name: str) -> None:
+    for package, is_in_place in (("networkx", True), ("someone", False)):
+        names: dict[str, Any] = {"__name__": f"{package}.part"}
+        exec(OUT, names)
+        x, wanted = hg.tensor(X), X.copy()
+        if not is_in_place:
+            with pytest.raises(ArgumentError, match="out="):
+                names[name](np, x)
+            continue
+        view = x.T
+        np.testing.assert_array_equal(names[name](np, x), names[name](np, wanted))
+        np.testing.assert_array_equal(x, wanted)
+        np.testing.assert_array_equal(view, wanted.T)
+        traced = hg.jit(lambda x: (names[name](np, x), x)[1])  # noqa: B023 - called at once
+        np.testing.assert_array_equal(traced(X), wanted)
+
+
+def test_results_that_do_not_fit_are_refused() -> None:
+    names: dict[str, Any] = {"__name__": "networkx.part"}
+    exec("def f(np, a, out, **options): return np.add(a, a, out=out, **options)", names)
+    for a, out, options, error in (
+        (X, hg.tensor([1.0]), {}, ShapeError),
+        (X, hg.tensor(X.astype(int)), {}, DTypeError),
+        (X, hg.tensor(X), {"where": X > 2}, ArgumentError),
+    ):
+        with pytest.raises(error):
+            names["f"](np, a, out, **options)
