@@ -10,7 +10,7 @@ import hologram.numpy as hnp
 from hologram.errors import ShapeError
 from hologram.numpy.arguments import as_tensor
 from hologram.sparse.matrix import Matrix, extents, index_array, parts_of, scipy_sparse
-from hologram.sparse.products import row_product, scattered_product
+from hologram.sparse.products import scattered_product, sorted_product
 from hologram.sparse.rows import CSR
 from hologram.support.user_lines import located
 from hologram.trace import tree
@@ -99,7 +99,7 @@ class BCOO(Matrix):
 
     def _product(self, data: Tensor, x: Tensor) -> Tensor:
         if self.indices_sorted and self.nse < 2**32:
-            return row_product(data, self._columns, self._pointers(), x)
+            return sorted_product(data, self._rows, self._columns, x, self.shape[0])
         return scattered_product(data, self._rows, self._columns, x, self.shape[0])
 
     def with_data(self, data: Any) -> BCOO:

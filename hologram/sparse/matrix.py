@@ -111,9 +111,11 @@ class Matrix(ABC):
         if isinstance(other, Matrix):
             raise located(UnsupportedError("a product of two sparse matrices is not there: use todense for one of them"))
         what = f"{type(self).__name__} @"
-        x = as_tensor(other, what)
+        x = hnp.asarray(other) if isinstance(other, (Tensor, np.ndarray)) else as_tensor(other, what)  # which native code reads
         if x.ndim not in (1, 2) or x.shape[0] != self.shape[1]:
             raise located(ShapeError(f"{what}: a matrix of shape {list(self.shape)} and an array of shape {list(x.shape)}"))
+        if x.dtype == self.dtype:
+            return self._product(self.data, x)
         nodes, _, _ = promoted(what, (self.data, x))
         return self._product(wrap(nodes[0]), wrap(nodes[1]))
 

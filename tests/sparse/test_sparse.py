@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.errors import ArgumentError, HologramError, IndexOutOfRange, ShapeError, TracedValueError, UnsupportedError
-from hologram.sparse import BCOO, CSR
+from hologram.sparse import BCOO, CSR, products
 
 rng = np.random.default_rng(5)
 D = rng.standard_normal((6, 5)) * (rng.random((6, 5)) < 0.4)
@@ -134,3 +134,20 @@ def test_errors_are_kind_and_located(call: Callable[[], Any], kind: type[Hologra
     with pytest.raises(kind, match=text) as found:
         call()
     assert "test_sparse.py" in str(found.value)
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_products_of_known_arrays_are_compiled_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second product records nothing: what would do so is taken away."""
+    a = MATRICES[name]()
+    wanted = [np.asarray(a @ x) for x in (X, hnp.asarray(X), Z)]
+
+    def never(*_: Any) -> Any:
+        raise AssertionError("recorded anew")
+
+    monkeypatch.setattr(products._row_product, "f", never)
+    monkeypatch.setattr(hnp, "segment_sum", never)
+    for x, want in zip((X, hnp.asarray(X), Z), wanted, strict=True):
+        np.testing.assert_array_equal(np.asarray(a @ x), want)
+    with pytest.raises(AssertionError, match="recorded anew"):
+        hg.jit(lambda a, x: a @ x)(a, X)
