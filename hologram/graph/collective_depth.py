@@ -13,7 +13,7 @@ from hologram.primitives.host.collectives import COLLECTIVES, axis_index
 
 def is_exchange(node: Node) -> bool:
     """Whether a node exchanges data between ranks."""
-    return node.op in COLLECTIVES and node.op is not axis_index and bool(node.attrs[-2])
+    return node.op.kind == "host" and node.op in COLLECTIVES and node.op is not axis_index and bool(node.attrs[-2])
 
 
 def collective_depths(nodes: Iterable[Node]) -> dict[Node, int]:
