@@ -44,6 +44,7 @@ LIBRARIES = {
     "sharded_training.md": ["safetensors"],
     "with_data_frames.md": ["pandas", "polars", "pyarrow"],
     "with_graphs_and_plots.md": ["networkx", "matplotlib"],
+    "with_sympy.md": ["sympy", "scipy"],
     "with_tensor_algebra.md": ["einops", "opt_einsum", "tensorly"],
     "with_units_and_uncertainties.md": ["pint", "uncertainties"],
 }  # pages whose code needs what may not be installed
