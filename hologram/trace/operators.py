@@ -161,7 +161,9 @@ def check_unmasked(x: np.ndarray | np.generic, what: str) -> None:
 
 def is_operand(x: Any) -> bool:
     """Whether ops take ``x``; an infix operator leaves anything else to the other side."""
-    return type(x) is tensor_class or type(x) in SCALARS or isinstance(x, (np.ndarray, np.generic, Extent, *SEQUENCES))
+    if isinstance(x, np.ndarray):
+        return x.dtype.kind != "O"  # objects may know what to do with a number; NumPy asks each
+    return type(x) is tensor_class or type(x) in SCALARS or isinstance(x, (np.generic, Extent, *SEQUENCES))
 
 
 def is_array_like(x: Any) -> bool:

@@ -40,8 +40,13 @@ PAGES = [
 ]
 PAGES += [f"how_to/{p.name}" for p in sorted((DOCS / "how_to").glob("*.md"))]
 LIBRARIES = {
-    "dask_and_xarray.md": ["dask.array", "distributed", "xarray", "einops"],
+    "dask_and_xarray.md": ["dask.array", "distributed", "xarray"],
     "sharded_training.md": ["safetensors"],
+    "with_data_frames.md": ["pandas", "polars", "pyarrow"],
+    "with_graphs_and_plots.md": ["networkx", "matplotlib"],
+    "with_sympy.md": ["sympy", "scipy"],
+    "with_tensor_algebra.md": ["einops", "opt_einsum", "tensorly"],
+    "with_units_and_uncertainties.md": ["pint", "uncertainties"],
 }  # pages whose code needs what may not be installed
 
 SWITCHED = {"with_scikit_learn.md": (["sklearn", "scipy"], "SCIPY_ARRAY_API")}  # pages whose libraries read a switch when they are imported

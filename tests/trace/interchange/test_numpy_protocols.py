@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -314,3 +315,16 @@ def test_signatures_of_numpys_functions_are_known_in_every_version(f: Any) -> No
 
 def test_no_signature_is_written_in_vain() -> None:
     assert numpy_protocols._SIGNATURES.keys() <= {f.__name__ for f in SHARED}
+
+
+@pytest.mark.filterwarnings("ignore::hologram.errors.FallbackWarning")
+def test_arrays_of_objects_are_numpys() -> None:
+    """Objects know what to do with a number: exact fractions stay exact, on either side, in ufuncs and their methods."""
+    thirds = np.array([Fraction(1, 3), Fraction(2, 3)], dtype=object)
+    t = hg.tensor([1, 3])
+    for found in (t * thirds, thirds * t, np.multiply(t, thirds), np.multiply(thirds, t)):
+        assert found.dtype == object and list(found) == [Fraction(1, 3), Fraction(2)]
+    assert list(np.add.outer(thirds, t)[0]) == [Fraction(4, 3), Fraction(10, 3)]
+    assert list(t == thirds) == [False, False]
+    with pytest.raises(TracedValueError, match="an array of objects"):
+        hg.jit(lambda t: t * thirds)(t)
