@@ -238,8 +238,8 @@ def groups(shown: list[Entry]) -> dict[str, list[Entry]]:
 
 
 def _words(module: str) -> str:
-    last = module.rsplit(".", 1)[-1].replace("_", " ")
-    return "elementwise functions" if last == "elementwise" else last
+    package, _, last = module.rpartition(".")
+    return "elementwise functions" if package.endswith(".elementwise") and last == "functions" else last.replace("_", " ")
 
 
 def _group_about(module: str, group: str, shown: list[Entry]) -> str:

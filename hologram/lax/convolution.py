@@ -13,7 +13,7 @@ from hologram.ir.symbolic import Int
 from hologram.lax.shapes import cut_or_padded, in_order, integers
 from hologram.lax.windows import padtype_to_pads
 from hologram.numpy.arguments import array, cast, permuted, reshaped, wrap
-from hologram.numpy.linear import factors
+from hologram.numpy.products.linear import factors
 from hologram.primitives import TABLE
 from hologram.support.user_lines import located
 from hologram.trace.checks import integer

@@ -13,7 +13,7 @@ from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError
 from hologram.ir.node import Node
 from hologram.numpy.arguments import array, element_type, promoted_pair, reshaped, weakly, wrap
-from hologram.numpy.bits import bitcast, same_width
+from hologram.numpy.numbers.bits import bitcast, same_width
 from hologram.primitives import TABLE
 from hologram.primitives.markers import barrier
 from hologram.support.user_lines import located

@@ -9,7 +9,7 @@ from hologram.errors import ArgumentError, ShapeError
 from hologram.ir.node import Node
 from hologram.lax.elementwise import Precision
 from hologram.numpy.arguments import array, axis_of
-from hologram.numpy.linear import paired
+from hologram.numpy.products.linear import paired
 from hologram.support.user_lines import located
 from hologram.trace.tensor import Tensor
 

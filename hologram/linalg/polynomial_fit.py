@@ -8,11 +8,11 @@ from typing import Any
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
 from hologram.linalg.systems import lstsq
+from hologram.numpy.along_axes.reductions import sum
 from hologram.numpy.analysis.calculus import vander
 from hologram.numpy.arguments import array, wrap
-from hologram.numpy.elementwise import FUNCTIONS
+from hologram.numpy.elementwise.functions import FUNCTIONS
 from hologram.numpy.introspection.types import finfo
-from hologram.numpy.reductions import sum
 from hologram.support.user_lines import located
 from hologram.trace.checks import integer
 from hologram.trace.operators import promoted

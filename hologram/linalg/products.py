@@ -8,8 +8,8 @@ from typing import Any
 import hologram.numpy as hnp
 from hologram.errors import ArgumentError, ShapeError
 from hologram.numpy.arguments import array, axis_of
-from hologram.numpy.linear import matmul, tensordot, vecdot
-from hologram.numpy.shapes import matrix_transpose
+from hologram.numpy.products.linear import matmul, tensordot, vecdot
+from hologram.numpy.shaping.shapes import matrix_transpose
 from hologram.support.user_lines import located
 from hologram.trace.checks import items
 from hologram.trace.operators import broadcast_shapes, wrap

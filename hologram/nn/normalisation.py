@@ -6,8 +6,8 @@ import math
 from typing import Any
 
 from hologram import numpy as hnp
+from hologram.numpy.along_axes.reductions import logsumexp
 from hologram.numpy.arguments import cast, floats
-from hologram.numpy.reductions import logsumexp
 from hologram.special import log_softmax, softmax
 from hologram.trace.tensor import Tensor
 

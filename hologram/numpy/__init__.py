@@ -13,40 +13,28 @@ Every function takes Tensors, NumPy arrays, nested lists and Python scalars, and
 import importlib
 from typing import Any
 
-from hologram.numpy import (
-    assembly,
-    complexes,
-    composed,
-    creation,
-    elementwise,
-    files,
-    floats,
-    grids,
-    integers,
-    joining,
-    linear,
-    manipulation,
-    padding,
-    reductions,
-    segments,
-    shapes,
-    sorting,
-)
+from hologram.numpy import complexes, creation, files
+from hologram.numpy.along_axes import reductions, segments, sorting
 from hologram.numpy.analysis import application, calculus, polynomials, statistics, windows
+from hologram.numpy.arrangement import assembly, grids, manipulation
+from hologram.numpy.elementwise import composed, functions
 from hologram.numpy.indexing import dynamic, index_arrays, read, updates
 from hologram.numpy.introspection import inspection, questions, types
+from hologram.numpy.numbers import floats, integers
 from hologram.numpy.numpy_keywords import with_numpy_keywords
+from hologram.numpy.products import linear
+from hologram.numpy.shaping import joining, padding, shapes
 from hologram.numpy.ufuncs.catalogue import ufuncs
 from hologram.numpy.ufuncs.ufunc import ufunc
 from hologram.support.wording import did_you_mean
 from hologram.trace.tensor import Tensor
 
 _MODULES = (
-    *(types, elementwise, composed, complexes, creation, shapes, joining, manipulation, padding, assembly, read, updates, dynamic, index_arrays),
+    *(types, functions, composed, complexes, creation, shapes, joining, manipulation, padding, assembly, read, updates, dynamic, index_arrays),
     *(reductions, linear, sorting, statistics, calculus, inspection, application, files, floats, grids, integers, polynomials, questions, segments),
     windows,
 )
-_NAMES = elementwise.FUNCTIONS | {name: getattr(module, name) for module in _MODULES for name in module.__all__}
+_NAMES = functions.FUNCTIONS | {name: getattr(module, name) for module in _MODULES for name in module.__all__}
 # these would hide, inside their own modules, what the modules need themselves
 _NAMES["array"] = _NAMES.pop("array_")
 _NAMES["broadcast_shapes"] = _NAMES.pop("broadcast_shapes_")

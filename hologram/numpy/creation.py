@@ -15,7 +15,7 @@ from hologram.ir.node import Node
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Expr, bounds
 from hologram.numpy.arguments import array, cast_to, element_type, spread, wrap
-from hologram.numpy.elementwise import FUNCTIONS
+from hologram.numpy.elementwise.functions import FUNCTIONS
 from hologram.primitives.complex import parts as complexes
 from hologram.primitives.iota import iota
 from hologram.primitives.scalar import elementwise as ew

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from hologram.errors import ArgumentError
+from hologram.numpy.along_axes.ordering import complex_sorted
 from hologram.numpy.arguments import array, wrap
-from hologram.numpy.ordering import complex_sorted
 from hologram.support.user_lines import located
 from hologram.trace.convert import asarray
 from hologram.trace.tensor import Tensor

@@ -10,12 +10,12 @@ from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
 from hologram.ir.op import Shape
 from hologram.linalg.decompositions import qr
+from hologram.numpy.along_axes.reductions import sum
 from hologram.numpy.arguments import array, cast, wrap
-from hologram.numpy.elementwise import FUNCTIONS, where
-from hologram.numpy.joining import stack
-from hologram.numpy.manipulation import diagonal
-from hologram.numpy.reductions import sum
-from hologram.numpy.shapes import broadcast_to, matrix_transpose
+from hologram.numpy.arrangement.manipulation import diagonal
+from hologram.numpy.elementwise.functions import FUNCTIONS, where
+from hologram.numpy.shaping.joining import stack
+from hologram.numpy.shaping.shapes import broadcast_to, matrix_transpose
 from hologram.random.continuous import as_type, float_type, result_shape, standard_normal, unit
 from hologram.random.counts import binomial, rademacher
 from hologram.random.gamma import chisquare, gamma

@@ -13,7 +13,7 @@ from hologram.dtypes import DType
 from hologram.errors import DTypeError
 from hologram.ir.op import Shape
 from hologram.numpy.arguments import array, element_type, wrap
-from hologram.numpy.elementwise import where
+from hologram.numpy.elementwise.functions import where
 from hologram.primitives.scalar import composite, mathematics, special
 from hologram.primitives.scalar import elementwise as ew
 from hologram.random.keys import random_bits

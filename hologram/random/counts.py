@@ -9,11 +9,11 @@ from hologram.control.loops import while_loop
 from hologram.dtypes import DType
 from hologram.errors import DTypeError
 from hologram.ir.op import Shape
+from hologram.numpy.along_axes.reductions import all
 from hologram.numpy.arguments import element_type
 from hologram.numpy.creation import zeros, zeros_like
-from hologram.numpy.elementwise import FUNCTIONS, where
-from hologram.numpy.reductions import all
-from hologram.numpy.shapes import broadcast_to
+from hologram.numpy.elementwise.functions import FUNCTIONS, where
+from hologram.numpy.shaping.shapes import broadcast_to
 from hologram.random.continuous import as_type, open_unit, result_shape, unit
 from hologram.random.discrete import bernoulli
 from hologram.random.keys import fold_in, split

@@ -11,11 +11,11 @@ from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.op import Op, Shape
 from hologram.ir.symbolic import Expr, Int
+from hologram.numpy.along_axes.reductions import argmax, cumsum
+from hologram.numpy.along_axes.sorting import argsort, searchsorted
 from hologram.numpy.arguments import array, axis_of, element_type, reshaped, wrap
-from hologram.numpy.elementwise import where
+from hologram.numpy.elementwise.functions import where
 from hologram.numpy.indexing.read import take, take_along_axis
-from hologram.numpy.reductions import argmax, cumsum
-from hologram.numpy.sorting import argsort, searchsorted
 from hologram.primitives.scalar import elementwise as ew
 from hologram.primitives.scalar import mathematics
 from hologram.random.continuous import gumbel, result_shape, unit

@@ -11,10 +11,10 @@ from typing import Any
 from hologram import dtypes
 from hologram.control.loops import while_loop
 from hologram.ir.op import Shape
+from hologram.numpy.along_axes.reductions import any
 from hologram.numpy.creation import ones_like, zeros_like
-from hologram.numpy.elementwise import FUNCTIONS, logaddexp, where
-from hologram.numpy.reductions import any
-from hologram.numpy.shapes import broadcast_to
+from hologram.numpy.elementwise.functions import FUNCTIONS, logaddexp, where
+from hologram.numpy.shaping.shapes import broadcast_to
 from hologram.random.continuous import as_type, float_type, open_unit, result_shape, standard_normal
 from hologram.random.keys import split
 from hologram.random.rejection import first_accepted

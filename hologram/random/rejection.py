@@ -7,9 +7,9 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.control.loops import while_loop
+from hologram.numpy.along_axes.reductions import all
 from hologram.numpy.creation import zeros
-from hologram.numpy.elementwise import where
-from hologram.numpy.reductions import all
+from hologram.numpy.elementwise.functions import where
 from hologram.random.keys import fold_in
 from hologram.trace.tensor import Tensor
 

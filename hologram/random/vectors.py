@@ -7,10 +7,10 @@ from typing import Any
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
 from hologram.linalg.decompositions import cholesky
+from hologram.numpy.along_axes.reductions import logsumexp, sum
 from hologram.numpy.arguments import array, wrap
-from hologram.numpy.elementwise import FUNCTIONS, where
-from hologram.numpy.joining import concat
-from hologram.numpy.reductions import logsumexp, sum
+from hologram.numpy.elementwise.functions import FUNCTIONS, where
+from hologram.numpy.shaping.joining import concat
 from hologram.random.continuous import as_type, float_type, open_unit, standard_normal
 from hologram.random.discrete import bernoulli
 from hologram.random.gamma import WIDE, log_gamma

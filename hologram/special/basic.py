@@ -17,10 +17,10 @@ import numpy as np
 from hologram import dtypes
 from hologram import numpy as hnp
 from hologram.errors import ArgumentError
+from hologram.numpy.along_axes.reductions import logsumexp
 from hologram.numpy.analysis.windows import i0, unscaled_bessel
 from hologram.numpy.arguments import cast, floats, weakly, wrap
-from hologram.numpy.elementwise import FUNCTIONS, where
-from hologram.numpy.reductions import logsumexp
+from hologram.numpy.elementwise.functions import FUNCTIONS, where
 from hologram.primitives import TABLE
 from hologram.support.user_lines import located
 from hologram.trace.operators import elementwise, promoted, unary_operator

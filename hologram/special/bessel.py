@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hologram.numpy.elementwise import FUNCTIONS, where
+from hologram.numpy.elementwise.functions import FUNCTIONS, where
 from hologram.special.common import absolute, exp, isinf, isnan, log, log1p, log1p_rest, series, sqrt
 from hologram.special.elementwise import Function, in_float64
 from hologram.trace.tensor import Tensor

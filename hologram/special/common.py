@@ -8,8 +8,8 @@ from functools import cache, reduce
 from typing import Any
 
 from hologram.control.loops import while_loop
-from hologram.numpy.elementwise import FUNCTIONS, where
-from hologram.numpy.reductions import any as any_of
+from hologram.numpy.along_axes.reductions import any as any_of
+from hologram.numpy.elementwise.functions import FUNCTIONS, where
 from hologram.special.basic import gammaln
 from hologram.trace.tensor import Tensor
 

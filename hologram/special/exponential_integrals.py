@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from hologram.errors import ArgumentError
-from hologram.numpy.elementwise import where
+from hologram.numpy.elementwise.functions import where
 from hologram.special.common import EPSILON, absolute, continued_fraction, exp, expm1, isinf, isnan, log, until_small
 from hologram.special.elementwise import Function, in_float64
 from hologram.support.user_lines import located

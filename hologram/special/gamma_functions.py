@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from hologram.errors import ArgumentError
-from hologram.numpy.elementwise import FUNCTIONS, where
+from hologram.numpy.elementwise.functions import FUNCTIONS, where
 from hologram.special.basic import digamma, gammaln
 from hologram.special.common import absolute, exp, floor, isinf, isnan, log, log_beta, series, stirling_rest
 from hologram.special.elementwise import Function, in_float64

@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 from hologram.dtypes import float64
-from hologram.numpy.elementwise import where
+from hologram.numpy.elementwise.functions import where
 from hologram.special.basic import log_ndtr, ndtr
 from hologram.special.common import (
     absolute,

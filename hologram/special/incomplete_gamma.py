@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 from hologram.dtypes import float64
-from hologram.numpy.elementwise import where
+from hologram.numpy.elementwise.functions import where
 from hologram.special.basic import erfc, erfcx
 from hologram.special.common import (
     absolute,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from hologram.numpy.elementwise import FUNCTIONS, sinc, where
+from hologram.numpy.elementwise.functions import FUNCTIONS, sinc, where
 from hologram.special.common import absolute, exp, expm1, isnan, log, log1p, sqrt
 from hologram.special.elementwise import in_float64
 from hologram.special.exponential_integrals import _exprel

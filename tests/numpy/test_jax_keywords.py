@@ -134,7 +134,7 @@ def test_orders_of_contraction(optimize: Any) -> None:
 
 
 def test_the_optimal_order_has_least_work() -> None:
-    from hologram.numpy.contraction import contraction_path
+    from hologram.numpy.products.contraction import contraction_path
 
     def work(path: Any, terms: list[Any]) -> int:
         total, left = 0, list(terms)

@@ -11,9 +11,9 @@ from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError, TracedValueError
 from hologram.ir.symbolic import prod
 from hologram.numpy.arguments import array, array_as, as_tensor, axis_of, wrap
-from hologram.numpy.elementwise import where
-from hologram.numpy.joining import stack
-from hologram.numpy.shapes import broadcast_arrays, broadcast_to, expand_dims, moveaxis
+from hologram.numpy.elementwise.functions import where
+from hologram.numpy.shaping.joining import stack
+from hologram.numpy.shaping.shapes import broadcast_arrays, broadcast_to, expand_dims, moveaxis
 from hologram.numpy.ufuncs.ufunc import ufunc
 from hologram.support.user_lines import located
 from hologram.trace import tree

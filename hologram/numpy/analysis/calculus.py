@@ -9,18 +9,18 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
+from hologram.numpy.along_axes.reductions import cumsum, sum
+from hologram.numpy.along_axes.sorting import searchsorted
 from hologram.numpy.arguments import array, array_as, axis_of, wrap
+from hologram.numpy.arrangement.manipulation import diff, flip
 from hologram.numpy.complexes import conj
 from hologram.numpy.creation import arange, zeros
-from hologram.numpy.elementwise import FUNCTIONS, where
+from hologram.numpy.elementwise.functions import FUNCTIONS, where
 from hologram.numpy.indexing.read import take
 from hologram.numpy.indexing.slices import sliced
-from hologram.numpy.joining import concat
-from hologram.numpy.manipulation import diff, flip
-from hologram.numpy.padding import pad
-from hologram.numpy.reductions import cumsum, sum
-from hologram.numpy.shapes import moveaxis
-from hologram.numpy.sorting import searchsorted
+from hologram.numpy.shaping.joining import concat
+from hologram.numpy.shaping.padding import pad
+from hologram.numpy.shaping.shapes import moveaxis
 from hologram.support.user_lines import located
 from hologram.trace.operators import promoted
 from hologram.trace.recorder import cast_node

@@ -10,15 +10,15 @@ import numpy as np
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
 from hologram.ir.symbolic import prod
-from hologram.numpy import reductions as plain
+from hologram.numpy.along_axes import reductions as plain
+from hologram.numpy.along_axes.sorting import sort
 from hologram.numpy.arguments import array, axes_of, permuted, reshaped, wrap
+from hologram.numpy.arrangement.manipulation import diagonal
 from hologram.numpy.complexes import conj, squared_modulus
-from hologram.numpy.elementwise import FUNCTIONS, limits, where
+from hologram.numpy.elementwise.functions import FUNCTIONS, limits, where
 from hologram.numpy.indexing.read import take_along_axis
-from hologram.numpy.joining import concat
-from hologram.numpy.manipulation import diagonal
-from hologram.numpy.shapes import moveaxis
-from hologram.numpy.sorting import sort
+from hologram.numpy.shaping.joining import concat
+from hologram.numpy.shaping.shapes import moveaxis
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice
 from hologram.trace.recorder import cast_node

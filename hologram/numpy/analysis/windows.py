@@ -9,7 +9,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.numpy.arguments import wrap
-from hologram.numpy.elementwise import FUNCTIONS
+from hologram.numpy.elementwise.functions import FUNCTIONS
 from hologram.primitives import TABLE
 from hologram.trace.checks import integer, number
 from hologram.trace.convert import tensor

@@ -20,8 +20,8 @@ from hologram.ir.op import Op, Shape
 from hologram.ir.symbolic import Int, prod
 from hologram.numpy.arguments import array, as_tensor, reshaped, wrap
 from hologram.numpy.creation import full_like
-from hologram.numpy.elementwise import power as _power
-from hologram.numpy.elementwise import where
+from hologram.numpy.elementwise.functions import power as _power
+from hologram.numpy.elementwise.functions import where
 from hologram.numpy.indexing.known_windows import KnownWindow, known_window, updated_window
 from hologram.numpy.indexing.read import along_axis, read, within
 from hologram.numpy.indexing.selection import Selection

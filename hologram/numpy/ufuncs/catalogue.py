@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hologram.numpy.elementwise import FUNCTIONS
+from hologram.numpy.elementwise.functions import FUNCTIONS
 from hologram.numpy.ufuncs.ufunc import ufunc
 
 # Beside the functions of the op table; ``arccos`` and the like stand there under both of their names.

@@ -14,12 +14,12 @@ from hologram.control.loops import scan
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.ir.symbolic import is_static, prod
-from hologram.numpy import reductions
+from hologram.numpy.along_axes import reductions
 from hologram.numpy.arguments import array, axes_of, axis_of, cast, cast_to, element_type, wrap
 from hologram.numpy.creation import zeros
-from hologram.numpy.elementwise import where as chosen
-from hologram.numpy.joining import concat
-from hologram.numpy.shapes import broadcast_to, expand_dims, moveaxis
+from hologram.numpy.elementwise.functions import where as chosen
+from hologram.numpy.shaping.joining import concat
+from hologram.numpy.shaping.shapes import broadcast_to, expand_dims, moveaxis
 from hologram.support.user_lines import located
 from hologram.trace.tensor import Tensor
 

@@ -12,11 +12,11 @@ from hologram.errors import DTypeError, IndexOutOfRange, ShapeError
 from hologram.ir.symbolic import is_static
 from hologram.numpy.arguments import array, axis_of, wrap
 from hologram.numpy.creation import full
-from hologram.numpy.elementwise import where
+from hologram.numpy.elementwise.functions import where
 from hologram.numpy.indexing.read import take
 from hologram.numpy.indexing.starts import clamped
-from hologram.numpy.joining import concat
-from hologram.numpy.shapes import moveaxis
+from hologram.numpy.shaping.joining import concat
+from hologram.numpy.shaping.shapes import moveaxis
 from hologram.numpy.ufuncs.folds import Fold, operand, require_static
 from hologram.support.user_lines import located
 from hologram.trace.tensor import Tensor

@@ -13,10 +13,10 @@ from hologram.errors import DTypeError, ShapeError
 from hologram.ir.symbolic import prod
 from hologram.numpy.arguments import array, cast, element_type, wrap
 from hologram.numpy.creation import arange
-from hologram.numpy.elementwise import where
+from hologram.numpy.elementwise.functions import where
 from hologram.numpy.indexing.read import read
 from hologram.numpy.indexing.updates import Updates
-from hologram.numpy.shapes import broadcast_to
+from hologram.numpy.shaping.shapes import broadcast_to
 from hologram.support.user_lines import located
 from hologram.trace.operators import SCALARS
 from hologram.trace.tensor import Tensor

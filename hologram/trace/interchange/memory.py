@@ -137,7 +137,7 @@ def viewed(t: Tensor, dtype: Any) -> Tensor:
         dtype = _of_width(dtype, t._aval()[1])
     to, (shape, of) = element_type(dtype), t._aval()
     if current() is not None or (of.bits == to.bits and of.kind in bitcast.kinds and to.kind in bitcast.kinds and not t._weak):
-        bits: Tensor = namespace(".bits").viewed_as(t, dtype)
+        bits: Tensor = namespace(".numbers.bits").viewed_as(t, dtype)
         return bits
     try:
         found = np.ascontiguousarray(t._view("view()")).reshape(shape).view(to.np)

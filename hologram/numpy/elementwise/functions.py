@@ -15,7 +15,7 @@ from hologram.dtypes import DType
 from hologram.errors import ArgumentError
 from hologram.ir.op import Op
 from hologram.numpy.arguments import array, cast_to, weakly
-from hologram.numpy.elementwise_docs import docstring
+from hologram.numpy.elementwise.documentation import docstring
 from hologram.primitives import TABLE
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
@@ -139,7 +139,7 @@ def positive(x: Any, /) -> Tensor:
 
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
-    """``x1`` where ``condition`` holds, else ``x2``. :func:`hologram.numpy.sorting.where` is what users call."""
+    """``x1`` where ``condition`` holds, else ``x2``. :func:`hologram.numpy.along_axes.sorting.where` is what users call."""
     (a, b), _, weak = promoted("where", (x1, x2), keep=True)
     c = cast_node(array(condition, "where"), dtypes.bool_)
     node = record(ew.select, stretched("where", (c, a, b)))

@@ -10,7 +10,7 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import DTypeError
 from hologram.numpy.arguments import array, wrap
-from hologram.numpy.elementwise import FUNCTIONS, where
+from hologram.numpy.elementwise.functions import FUNCTIONS, where
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace.operators import stretched

@@ -17,10 +17,10 @@ from hologram.ir.symbolic import prod as product
 from hologram.numpy.arguments import array, as_tensor, axes_of, axis_of, cast_to, permuted, reshaped, wrap
 from hologram.numpy.complexes import squared_modulus
 from hologram.numpy.creation import full, zeros
-from hologram.numpy.elementwise import FUNCTIONS, isclose
-from hologram.numpy.elementwise import where as select
-from hologram.numpy.joining import concat
-from hologram.numpy.shapes import broadcast_arrays, broadcast_to
+from hologram.numpy.elementwise.functions import FUNCTIONS, isclose
+from hologram.numpy.elementwise.functions import where as select
+from hologram.numpy.shaping.joining import concat
+from hologram.numpy.shaping.shapes import broadcast_arrays, broadcast_to
 from hologram.primitives import reductions as rows
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located

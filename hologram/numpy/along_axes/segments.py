@@ -11,7 +11,7 @@ from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.ir.op import Op
 from hologram.numpy.arguments import array, cast, reshaped, wrap
 from hologram.numpy.creation import full
-from hologram.numpy.elementwise import clip
+from hologram.numpy.elementwise.functions import clip
 from hologram.primitives import indexing
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice, integer

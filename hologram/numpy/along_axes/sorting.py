@@ -13,14 +13,14 @@ from hologram import dtypes
 from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.ir.op import Op
 from hologram.ir.symbolic import prod
+from hologram.numpy.along_axes.ordering import complex_order, unique_of_size
+from hologram.numpy.along_axes.reductions import cumsum, max, min
 from hologram.numpy.arguments import array, axis_of, reshaped, wrap
 from hologram.numpy.creation import arange, full, zeros
-from hologram.numpy.elementwise import FUNCTIONS
-from hologram.numpy.elementwise import where as chosen
+from hologram.numpy.elementwise.functions import FUNCTIONS
+from hologram.numpy.elementwise.functions import where as chosen
 from hologram.numpy.indexing.read import take, take_along_axis
-from hologram.numpy.joining import concat, stack
-from hologram.numpy.ordering import complex_order, unique_of_size
-from hologram.numpy.reductions import cumsum, max, min
+from hologram.numpy.shaping.joining import concat, stack
 from hologram.primitives import sorting as rows
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice, integer, items

@@ -11,16 +11,16 @@ from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.symbolic import Expr, Int, bounds, is_static, prod
+from hologram.numpy.along_axes.reductions import cumsum
+from hologram.numpy.along_axes.sorting import searchsorted
 from hologram.numpy.arguments import alike, array, axes_of, axis_of, extent, permuted, reshaped, spread, wrap
 from hologram.numpy.creation import arange
-from hologram.numpy.elementwise import FUNCTIONS
+from hologram.numpy.elementwise.functions import FUNCTIONS
 from hologram.numpy.indexing.read import take_axis
 from hologram.numpy.indexing.slices import sliced
 from hologram.numpy.indexing.views import viewed
-from hologram.numpy.joining import concat, joined
-from hologram.numpy.reductions import cumsum
-from hologram.numpy.shapes import broadcast_to, swapaxes
-from hologram.numpy.sorting import searchsorted
+from hologram.numpy.shaping.joining import concat, joined
+from hologram.numpy.shaping.shapes import broadcast_to, swapaxes
 from hologram.primitives.indexing import gather
 from hologram.primitives.movement import pad as pad_row
 from hologram.support.user_lines import located

@@ -9,8 +9,8 @@ import numpy as np
 from hologram import dtypes
 from hologram.errors import ArgumentError
 from hologram.numpy.arguments import array, wrap
-from hologram.numpy.joining import concat
-from hologram.numpy.shapes import atleast_1d, expand_dims
+from hologram.numpy.shaping.joining import concat
+from hologram.numpy.shaping.shapes import atleast_1d, expand_dims
 from hologram.support.user_lines import located
 from hologram.trace.convert import tensor
 from hologram.trace.tensor import Tensor

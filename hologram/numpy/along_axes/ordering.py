@@ -8,15 +8,15 @@ from hologram import dtypes
 from hologram.control.loops import scan
 from hologram.errors import ArgumentError
 from hologram.ir.symbolic import Expr
+from hologram.numpy.along_axes.reductions import all as every
+from hologram.numpy.along_axes.reductions import cumsum
 from hologram.numpy.complexes import imag, real
 from hologram.numpy.creation import arange, full, zeros
-from hologram.numpy.elementwise import FUNCTIONS
-from hologram.numpy.elementwise import where as chosen
+from hologram.numpy.elementwise.functions import FUNCTIONS
+from hologram.numpy.elementwise.functions import where as chosen
 from hologram.numpy.indexing.read import take, take_along_axis
-from hologram.numpy.joining import concat
-from hologram.numpy.reductions import all as every
-from hologram.numpy.reductions import cumsum
-from hologram.numpy.shapes import moveaxis
+from hologram.numpy.shaping.joining import concat
+from hologram.numpy.shaping.shapes import moveaxis
 from hologram.primitives import sorting as rows
 from hologram.support.user_lines import located
 from hologram.trace.checks import integer

@@ -9,7 +9,7 @@ from typing import Any
 from hologram import dtypes
 from hologram.errors import ArgumentError
 from hologram.numpy.arguments import as_tensor, promoted_pair, wrap
-from hologram.numpy.elementwise import FUNCTIONS, log_of_sum, round, where
+from hologram.numpy.elementwise.functions import FUNCTIONS, log_of_sum, round, where
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice, items
 from hologram.trace.operators import promoted

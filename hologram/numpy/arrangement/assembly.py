@@ -11,13 +11,13 @@ import numpy as np
 from hologram.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
 from hologram.ir.symbolic import Expr, prod
 from hologram.numpy.arguments import array_as, as_tensor, axis_of, wrap
+from hologram.numpy.arrangement.manipulation import diagonal, tile
 from hologram.numpy.creation import eye, zeros
-from hologram.numpy.elementwise import astype, where
+from hologram.numpy.elementwise.functions import astype, where
 from hologram.numpy.indexing.read import take
-from hologram.numpy.joining import concat
-from hologram.numpy.manipulation import diagonal, tile
-from hologram.numpy.padding import pad
-from hologram.numpy.shapes import expand_dims, moveaxis
+from hologram.numpy.shaping.joining import concat
+from hologram.numpy.shaping.padding import pad
+from hologram.numpy.shaping.shapes import expand_dims, moveaxis
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice, integer, shape_of
 from hologram.trace.tensor import Tensor

@@ -13,7 +13,7 @@ from hologram.ir.node import Node
 from hologram.ir.symbolic import Int
 from hologram.numpy.arguments import array, spread, wrap
 from hologram.numpy.indexing.slices import sliced
-from hologram.numpy.joining import joined
+from hologram.numpy.shaping.joining import joined
 from hologram.primitives.movement import pad as pad_row
 from hologram.support.user_lines import located
 from hologram.trace.checks import integer, items

@@ -13,15 +13,15 @@ from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.op import Op
 from hologram.ir.symbolic import Int
+from hologram.numpy.along_axes.reductions import sum
 from hologram.numpy.arguments import alike, array, as_tensor, axis_of, element_type, permuted, promoted_pair, reshaped, spread, wrap
+from hologram.numpy.arrangement.manipulation import diagonal
 from hologram.numpy.complexes import conj, conjugated
-from hologram.numpy.contraction import contraction_path
-from hologram.numpy.elementwise import FUNCTIONS
+from hologram.numpy.elementwise.functions import FUNCTIONS
 from hologram.numpy.indexing.views import viewed
-from hologram.numpy.joining import concat
-from hologram.numpy.manipulation import diagonal
-from hologram.numpy.reductions import sum
-from hologram.numpy.shapes import moveaxis
+from hologram.numpy.products.contraction import contraction_path
+from hologram.numpy.shaping.joining import concat
+from hologram.numpy.shaping.shapes import moveaxis
 from hologram.primitives.reductions import reduce_any, reduce_sum
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located

@@ -12,7 +12,7 @@ from hologram.ir.symbolic import Expr, Int, floordiv, mod, prod
 from hologram.numpy.arguments import alike, array, axis_of, reshaped, wrap
 from hologram.numpy.indexing.slices import sliced
 from hologram.numpy.indexing.views import element, viewed
-from hologram.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, expand_dims
+from hologram.numpy.shaping.shapes import atleast_1d, atleast_2d, atleast_3d, expand_dims
 from hologram.primitives.movement import concatenate as concatenate_row
 from hologram.support.user_lines import located
 from hologram.trace.checks import has_items, integer, items

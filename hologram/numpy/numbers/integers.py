@@ -9,14 +9,14 @@ import numpy as np
 from hologram import dtypes
 from hologram.control.loops import while_loop
 from hologram.errors import DTypeError
+from hologram.numpy.along_axes.reductions import any as any_
+from hologram.numpy.along_axes.reductions import sum as sum_
 from hologram.numpy.arguments import array, axis_of, wrap
+from hologram.numpy.arrangement.manipulation import flip
 from hologram.numpy.creation import broadcast_common
-from hologram.numpy.elementwise import FUNCTIONS, where
-from hologram.numpy.manipulation import flip
-from hologram.numpy.padding import pad
-from hologram.numpy.reductions import any as any_
-from hologram.numpy.reductions import sum as sum_
-from hologram.numpy.shapes import moveaxis
+from hologram.numpy.elementwise.functions import FUNCTIONS, where
+from hologram.numpy.shaping.padding import pad
+from hologram.numpy.shaping.shapes import moveaxis
 from hologram.primitives.scalar.elementwise import popcount
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice

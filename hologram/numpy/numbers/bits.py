@@ -8,11 +8,11 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import DTypeError, ShapeError
 from hologram.ir.node import Node
+from hologram.numpy.along_axes.reductions import sum
 from hologram.numpy.arguments import array, element_type, wrap
 from hologram.numpy.creation import arange
-from hologram.numpy.elementwise import FUNCTIONS
-from hologram.numpy.joining import stack
-from hologram.numpy.reductions import sum
+from hologram.numpy.elementwise.functions import FUNCTIONS
+from hologram.numpy.shaping.joining import stack
 from hologram.primitives import TABLE
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located

@@ -1,0 +1,1 @@
+"""What goes along axes: reductions, scans, segments, sorts, searches, sets."""

@@ -1,0 +1,1 @@
+"""Elements rearranged: rolled, flipped, repeated, inserted, put together from parts and on grids."""

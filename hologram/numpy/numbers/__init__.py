@@ -1,0 +1,1 @@
+"""What numbers are made of: bits, significands and exponents, divisors."""

@@ -1,0 +1,1 @@
+"""Shapes: axes reordered, added and broadcast, arrays joined, borders."""
