@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from hologram.numpy.elementwise import where
+from hologram.numpy.elementwise.functions import where
 from hologram.special.basic import gammaln, ndtri
 from hologram.special.common import absolute, exp, gammaln1p, isinf, isnan, log, log1p, maximum, minimum, sqrt, until_small
 from hologram.special.elementwise import Function, in_float64
