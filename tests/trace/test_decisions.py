@@ -45,6 +45,8 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], list[Any], str]] = {
     "irfft of 7": (lambda x: hg.fft.irfft(x, n=7), VECTORS, "c8"),
     "irfft of rfft": (lambda x: hg.fft.irfft(hg.fft.rfft(x), n=x.shape[0]), VECTORS, "f4"),
     "gradient of irfft": (hg.grad(lambda x: (hg.fft.irfft(hg.fft.rfft(x)) ** 2).sum()), [(4,), (6,), (8,), (30,)], "f4"),
+    "interp": (lambda x: hnp.interp(x * 2, hnp.sort(x), x**2), VECTORS, "f4"),
+    "gradient of interp": (hg.grad(lambda x: hnp.interp(x * 2, hnp.sort(x), x**2).sum()), [(4,), (7,), (12,)], "f4"),
     "associative_scan": (lambda x: hg.associative_scan(hnp.multiply, x), [(4,), (7,), (0,), (2,), (3,), (9,), (30,)], "f4"),
     "reversed associative_scan": (lambda x: hg.associative_scan(hnp.add, x, reverse=True), [(5,), (4,), (6,)], "f4"),
     "gradient of associative_scan": (hg.grad(lambda x: hg.associative_scan(lambda a, b: a * b, x).sum()), [(4,), (7,), (1,)], "f4"),

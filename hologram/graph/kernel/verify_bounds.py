@@ -10,8 +10,12 @@ and remainders of one number stand beside each other this proves too little; the
 from __future__ import annotations
 
 import math
+<<<<<<< HEAD
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+=======
+from collections.abc import Callable, Iterable, Iterator
+>>>>>>> right26
 
 import numpy as np
 
@@ -96,15 +100,14 @@ class Ranges:
     def is_inside(self, index: Int, size: Int, guards: Iterable[Guard] = ()) -> bool:
         """Whether ``0 <= index < size`` wherever the guards hold. Of symbols a program may take for granted that they are large enough, such as for a
         constant index: so it is proved for all of them, or else for all large ones."""
-        if self._is_proved(index, size, list(guards)):
-            return True
-        if all(a.name in self.of for e in (index, size) for a in atoms(e)):
-            return False
-        large = self.copy()
-        large.least = LARGE_EXTENT
-        return large._is_proved(index, size, list(guards))
+        scopes = [self]
+        if not all(a.name in self.of for e in (index, size) for a in atoms(e)):
+            scopes.append(self.copy())
+            scopes[1].least = LARGE_EXTENT
+        ways = (Ranges.is_at_least, Ranges._is_multiple_at_least)  # the second takes longer, and is seldom needed
+        return any(scope._is_proved(index, size, list(guards), way) for way in ways for scope in scopes)
 
-    def _is_proved(self, index: Int, size: Int, guards: list[Guard]) -> bool:
+    def _is_proved(self, index: Int, size: Int, guards: list[Guard], is_at_least: Callable[[Ranges, Int, int], bool]) -> bool:
         scope = self.copy()
         known: dict[Atom, Int] = {}
         index, size = self._opaque(index, known), self._opaque(size, known)
@@ -112,7 +115,7 @@ class Ranges:
         for _, n in guards:
             scope._are_positive(n)
         for at in guarded(index, guards, scope.add):
-            if scope.is_at_least(at, 0) and scope.is_at_least(size - at, 1):
+            if is_at_least(scope, at, 0) and is_at_least(scope, size - at, 1):
                 return True
         return self._is_inside_everywhere(index, size, guards)
 
@@ -192,14 +195,19 @@ class Ranges:
         x: Int = var(a.name, None, None)
         return (a.low is None or self.is_at_least(x, a.low)) and (a.high is None or self.is_at_least(a.high - x, 0))
 
-    def is_at_least(self, e: Int, least: int) -> bool:
-        """Whether ``e`` is certainly at least so much; or a multiple of it, in which quotients lie between multiples of what they divide."""
+    def _is_multiple_at_least(self, e: Int, least: int) -> bool:
+        """As :meth:`is_at_least`, of a multiple of ``e`` in which quotients lie between multiples of what they divide."""
         times = _common_divisor(e)
-        return self._is_at_least(e, least) or (times > 1 and self._is_at_least(times * e, times * (least - 1) + 1))
+        return self.is_at_least(times * e, times * (least - 1) + 1)
 
+<<<<<<< HEAD
     def _is_at_least(self, e: Int, least: int) -> bool:
         with self._counting_steps():  # the search ends at the first bound that proves it
             return any(self._is_certainly(low, least) or self._is_certainly(self._multiplied(low), least) for low in self._search(e, -1))
+=======
+    def is_at_least(self, e: Int, least: int) -> bool:
+        return any(self._is_certainly(low, least) or self._is_certainly(self._multiplied(low), least) for low in self.bounds_of(e, -1))
+>>>>>>> right26
 
     def _multiplied(self, e: Int) -> Int:
         """A lower bound of an expression in symbols: ``x // n * n`` is from ``x - n + 1`` to ``x``."""

@@ -93,7 +93,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Ten
     points, knots, heights = wrap(at), wrap(xs), wrap(ys)
     if len(xs.shape) != 1 or xs.shape != ys.shape or xs.shape[0] == 0:
         raise located(ShapeError(f"interp takes points of one axis, not shapes {list(xs.shape)} and {list(ys.shape)}"))
-    n = xs.shape[0]
+    n = knots.shape[0]
     after = FUNCTIONS["maximum"](FUNCTIONS["minimum"](searchsorted(knots, points, side="right"), n - 1), 1 if n != 1 else 0)
     before = FUNCTIONS["maximum"](after - 1, 0)
     x0, x1, y0, y1 = (take(a, i, axis=0) for a in (knots, heights) for i in (before, after))
