@@ -10,12 +10,8 @@ and remainders of one number stand beside each other this proves too little; the
 from __future__ import annotations
 
 import math
-<<<<<<< HEAD
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-=======
 from collections.abc import Callable, Iterable, Iterator
->>>>>>> right26
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -200,14 +196,9 @@ class Ranges:
         times = _common_divisor(e)
         return self.is_at_least(times * e, times * (least - 1) + 1)
 
-<<<<<<< HEAD
-    def _is_at_least(self, e: Int, least: int) -> bool:
+    def is_at_least(self, e: Int, least: int) -> bool:
         with self._counting_steps():  # the search ends at the first bound that proves it
             return any(self._is_certainly(low, least) or self._is_certainly(self._multiplied(low), least) for low in self._search(e, -1))
-=======
-    def is_at_least(self, e: Int, least: int) -> bool:
-        return any(self._is_certainly(low, least) or self._is_certainly(self._multiplied(low), least) for low in self.bounds_of(e, -1))
->>>>>>> right26
 
     def _multiplied(self, e: Int) -> Int:
         """A lower bound of an expression in symbols: ``x // n * n`` is from ``x - n + 1`` to ``x``."""
