@@ -183,13 +183,14 @@ def _places_first(slide: Slide, seen: Node) -> Tensor:
 def _by_monoid(slide: Slide, monoid: Op, t: Tensor, first: Tensor, given: Any) -> Tensor:
     d = t._aval()[1]
     identity = identity_of(monoid, d)
+    neutral = isinstance(given, (int, float, np.generic, np.ndarray)) and np.array_equal(given, identity)
     if monoid in (MAX, MIN) and d.is_float:
         total = window_extreme(slide, monoid, t)
     else:
-        seen = slide.over(array(t, "reduce_window"), identity)
+        seen = slide.over(array(t, "reduce_window"), array(first, "reduce_window") if neutral else identity)  # a zero has the sign that was given
         axes = tuple(range(2, 2 + len(slide.axes)))
         total = wrap(sum_over(seen, axes) if monoid is ADD else apply(REDUCED_BY[monoid], seen, attrs=(axes,)))
-    if isinstance(given, (int, float, np.generic, np.ndarray)) and np.array_equal(given, identity):
+    if neutral:
         return total
     return wrap(apply(monoid, *(array(x, "reduce_window") for x in hnp.broadcast_arrays(first, total))))
 

@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hologram.errors import ArgumentError, ShapeError, TransformError
+from hologram.ir.leaves import const, leaf
 from hologram.ir.node import Node
 from hologram.ir.op import transforms
 from hologram.ir.symbolic import Int
+from hologram.ir.traversal import reachable
 from hologram.primitives.markers import mapped
 from hologram.support.pickling import by_name
 from hologram.support.user_lines import located
@@ -75,6 +77,8 @@ class custom_vmap:  # noqa: N801 - a decorator
             return self.f(*args)
         leaves, structure = tree.flatten(args)
         given = [array_node(x, "custom_vmap") for x in leaves]
+        if all(x.inputs or x.op in (const, leaf) for x in reachable([x for x, _ in given], lambda x: x.inputs)):
+            return self.f(*args)  # of known values, which are in no stack
         before = effects.last_token()
         some = tree.unflatten(structure, [wrap(x, weak) for x, weak in given])
         values, out = result_nodes(self.f(*some), "custom_vmap")

@@ -67,6 +67,12 @@ def test_windows_of_pytrees_are_padded_by_nothing() -> None:
     assert products.tolist() == [2, 6, 6] and sums.tolist() == [13, 16, 15]
 
 
+def test_windows_of_padding_alone_are_what_they_start_from() -> None:
+    for f, first in ((lax.add, 0.0), (lax.add, -0.0), (lax.mul, 1.0), (lax.max, -np.inf), (lax.add, 3.0)):
+        got = lax.reduce_window(np.float32([-0.0]), first, f, (1,), None, [(1, 1)]).numpy()
+        assert got[0] == got[2] == first and np.signbit(got[0]) == np.signbit(first)
+
+
 def test_windows_that_do_not_start_from_the_identity_have_derivatives() -> None:
     x = numbers(5)
     for f, first in ((lax.add, 2.0), (lax.mul, 2.0), (lax.max, -0.1)):

@@ -78,6 +78,16 @@ def test_examples_one_by_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert both.shape == (2, 3) and len(hg.block_until_ready(both).numpy()) == 2 and capsys.readouterr().out.count("1.0") == 6
 
 
+def test_calls_that_no_example_takes_part_in_are_plain_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    product, asked = ruled()
+    printing = custom_vmap(lambda x: hg.debug.print("{}", x) or x * 2)  # without a rule
+    got = hg.vmap(lambda x: x + printing(hnp.asarray(4.0)) + product(2.0, 3.0)["z"])(X)
+    np.testing.assert_array_equal(got, X + 14)
+    assert not asked and capsys.readouterr().out.split() == ["4.0"]
+    looped = hg.vmap(lambda x: hg.lax.fori_loop(0, 2, lambda _, c: product(c, 2.0)["z"], x))(X)  # in the body of a loop the rule stands, too
+    np.testing.assert_allclose(looped, X / 4)
+
+
 def test_rules_that_do_not_fit_are_refused() -> None:
     f = custom_vmap(lambda x: x)
     with pytest.raises(TransformError, match="has no rule: give it one with def_vmap"):
