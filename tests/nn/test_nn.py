@@ -84,7 +84,7 @@ def test_activations_far_out_are_finite(name: str) -> None:
     assert np.isnan(np.asarray(f(np.array([np.nan], np.float32)))).all()
 
 
-CORNERS = [("relu", 0.0, 0.0), ("relu6", 0.0, 0.0), ("relu6", 6.0, 1.0), ("hard_tanh", -1.0, 0.0), ("softplus", 0.0, 0.5), ("elu", 0.0, 1.0)]
+CORNERS = [("relu", 0.0, 0.0), ("relu6", 0.0, 0.0), ("relu6", 6.0, 0.0), ("hard_tanh", -1.0, 1.0), ("softplus", 0.0, 0.5), ("elu", 0.0, 1.0)]
 
 
 @pytest.mark.parametrize(("name", "at", "slope"), CORNERS)

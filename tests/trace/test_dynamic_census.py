@@ -30,7 +30,7 @@ _FITS = "the drawn shapes fit one size alone"
 
 REFUSED: dict[str, str] = {
     **dict.fromkeys(("numpy.unstack", "numpy.insert", "nn.logmeanexp", "random.multinomial"), _INTEGER),
-    **dict.fromkeys(("numpy.convolve", "numpy.correlate", "numpy.interp", "numpy.packbits", "numpy.histogramdd", "numpy.resize"), _INTEGER),
+    **dict.fromkeys(("numpy.convolve", "numpy.correlate", "numpy.packbits", "numpy.histogramdd", "numpy.resize"), _INTEGER),
     **dict.fromkeys(("numpy.delete", "numpy.fill_diagonal"), _INTEGER),
     **dict.fromkeys(("numpy.diag_indices_from", "numpy.tril_indices_from", "numpy.triu_indices_from"), _INTEGER),
     **dict.fromkeys((f"numpy.poly{name}" for name in ("add", "der", "div", "fit", "int", "mul", "sub")), _INTEGER),

@@ -66,12 +66,12 @@ def ufunc(of: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str,
     others = (*inputs, *options.get("out", ()))
     if any(hasattr(type(x), "__array_ufunc__") and not isinstance(x, (Tensor, np.ndarray, np.generic)) for x in others):
         return NotImplemented
-    own = _own_ufunc(of)
-    if method != "__call__":
-        return _method(of, own, method, inputs, options)
     what = f"numpy.{of.__name__}"
     if any(isinstance(x, np.ndarray) and x.dtype.kind == "O" for x in inputs):
         return _fallback(of if method == "__call__" else getattr(of, method), what, f"{what} of an array of objects", inputs, options)
+    own = _own_ufunc(of)
+    if method != "__call__":
+        return _method(of, own, method, inputs, options)
     options = {k: v for k, v in options.items() if v is not _UFUNC_DEFAULTS.get(k, v) or k not in _UFUNC_DEFAULTS}
     if options.keys() == {"dtype"}:
         inputs, options = with_dtype(of, inputs, options)
