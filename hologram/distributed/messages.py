@@ -78,9 +78,8 @@ class Post:
         return Message(self._group.recv([room.tensor], rank, tag), rank, room.tensor, None, room)
 
     def _room(self, nbytes: int) -> _Room:
-        free = self._free.get(nbytes)
-        if free:
-            return free.pop()
+        with contextlib.suppress(KeyError, IndexError):  # and no question before: another thread may take the last one
+            return self._free[nbytes].pop()
         memory = np.empty(nbytes, np.uint8)
         return _Room(self._torch.from_numpy(memory), memory)
 

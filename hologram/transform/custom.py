@@ -18,7 +18,6 @@ from hologram.ir.node import Node
 from hologram.ir.op import transforms
 from hologram.ir.symbolic import Int
 from hologram.primitives.markers import custom, part, pullback
-from hologram.support.pickling import by_name
 from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.checks import as_function, integer, items
@@ -32,6 +31,7 @@ from hologram.transform.named_axes import mesh_axes, rebound, stacked_axis, stac
 from hologram.transform.nodes import full, sum_over, zeros_like
 from hologram.transform.rules.batching import stack_of
 from hologram.transform.stacking import stacked
+from hologram.transform.transformed import Wrapper
 
 Function = Callable[..., Any]
 
@@ -182,7 +182,7 @@ def wrapped(values: Sequence[Node], arguments: Sequence[Node], rule: Rule) -> li
 # --- calls -----------------------------------------------------------------------------------------------------------
 
 
-class _Custom:
+class _Custom(Wrapper):
     """What the two decorators share: positions that are not differentiated, and calls that need no rule.
 
     Rules take every argument by position, those given by keyword or left at their defaults too.
@@ -194,18 +194,6 @@ class _Custom:
         what = type(self).__name__
         self.f, self.nondiff = as_function(f, what), tuple(integer(i, what, "nondiff_argnums") for i in items(nondiff_argnums, what, "positions"))
         functools.update_wrapper(self, f)
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return by_name(self, self) or super().__reduce_ex__(protocol)
-
-    def __copy__(self) -> Any:
-        return self
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        return self
 
     def _rule(self, plain: list[Any], structure: Treedef, out: Treedef) -> Rule:
         raise NotImplementedError

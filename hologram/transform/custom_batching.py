@@ -13,7 +13,6 @@ from hologram.ir.op import transforms
 from hologram.ir.symbolic import Int
 from hologram.ir.traversal import reachable
 from hologram.primitives.markers import mapped
-from hologram.support.pickling import by_name
 from hologram.support.user_lines import located
 from hologram.trace import effects, tree
 from hologram.trace.checks import as_function
@@ -24,13 +23,14 @@ from hologram.transform.api import jvp
 from hologram.transform.arguments import array_node, result_nodes, tensors
 from hologram.transform.nodes import zeros_like
 from hologram.transform.rules.batching import stack_of
+from hologram.transform.transformed import Wrapper
 
 __all__ = ["custom_vmap"]
 
 Function = Callable[..., Any]
 
 
-class custom_vmap:  # noqa: N801 - a decorator
+class custom_vmap(Wrapper):  # noqa: N801 - a decorator
     """Decorator that gives ``f`` a rule of its own under :func:`hologram.vmap`.
 
     ``@f.def_vmap`` takes ``rule(axis_size, in_batched, *args)``: ``in_batched`` is a pytree like ``args`` of bools, and says of each array whether it
@@ -54,18 +54,6 @@ class custom_vmap:  # noqa: N801 - a decorator
         functools.update_wrapper(self, fun)
 
     rule: Function | None
-
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return by_name(self, self) or super().__reduce_ex__(protocol)
-
-    def __copy__(self) -> Any:
-        return self
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        return self
 
     def def_vmap(self, vmap_rule: Function) -> Function:
         """Sets the rule ``rule(axis_size, in_batched, *args)``, which gives ``(result, out_batched)``; usable as a decorator."""
