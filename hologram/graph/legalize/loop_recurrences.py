@@ -27,7 +27,6 @@ MAX_NODES = 512  # of a body: a larger one has more to do than to wait
 MAX_CARRIES = 16  # scalars among them
 
 _EXTREMES = ("max", "min")
-_FREE = {"max": "biuf", "min": "biuf", "add": "iu", "mul": "iu", "and": "biu", "or": "biu", "xor": "biu"}  # ops, and kinds of types of exact order
 _EXTREME_STEPS = 2  # a comparison and a choice
 
 Arrivals = dict[Node, int]  # how many steps of the chain come before a value; values that do not depend on it are not there
@@ -53,7 +52,7 @@ def _shortened(loop: Node) -> Graph | None:
     """The body of a loop with a shorter recurrence; None where there is nothing to gain."""
     before: Graph = loop.attrs[0 if loop.op is scan else 1].graph
     consts, carries = (loop.attrs[1], loop.attrs[2]) if loop.op is scan else (loop.attrs[2], len(before.outputs))
-    if len(before.nodes()) > MAX_NODES or before.op_names().isdisjoint(_FREE):
+    if len(before.nodes()) > MAX_NODES or not any(map(_is_free, before.nodes())):
         return None
     body = before
     for rewrite in (_reordered, _chosen_last):
@@ -145,7 +144,9 @@ def _reordered(build: Builder, root: Node, image: dict[Node, Node], late: Arriva
 
 
 def _is_free(n: Node) -> bool:
-    return n.dtype.kind in _FREE.get(n.op.name, "")
+    """Whether an op gives the same bits in any order of operands: integers wrap, and what is idempotent rounds nothing."""
+    algebra = n.op.algebra
+    return n.op.kind == "elementwise" and algebra >= {"commutative", "associative"} and (n.dtype.kind in "biu" or "idempotent" in algebra)
 
 
 def _is_inside(n: Node, readers: dict[Node, list[Node]]) -> bool:
