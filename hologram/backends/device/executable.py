@@ -29,7 +29,7 @@ from hologram.ir.leaves import FoldedConstant, leaf
 from hologram.support import debug
 from hologram.support.cached_property import cached_property
 
-MOST_SIZES = 64  # blocks that a graph with symbolic shapes keeps
+MAX_SIZES = 64  # blocks that a graph with symbolic shapes keeps
 
 
 Name = Callable[[], str]
@@ -88,7 +88,7 @@ class Executable(BaseExecutable):
         key = tuple(values[name] for name in self.execution_plan.symbols)
         found = self._sizes.get(key)
         if found is None:
-            if len(self._sizes) >= MOST_SIZES:
+            if len(self._sizes) >= MAX_SIZES:
                 self._sizes.pop(next(iter(self._sizes)), None)
             found = self._sizes[key] = self._planned(values)
         return found
