@@ -200,7 +200,7 @@ class Executable(BaseExecutable):
 
 def _facts(known: Mapping[str, Any]) -> str:
     """What a call must know of a program's code, as text."""
-    return json.dumps({name: known[name] for name in ("outputs", "computed", "arena", "long", "parallel", "donors", "constants", "held")})
+    return json.dumps({name: known[name] for name in ("outputs", "computed", "arena", "long", "parallel", "donors", "constants", "folded")})
 
 
 _bound_calls: weakref.WeakSet[Any] = weakref.WeakSet()  # what :meth:`Executable.bound` gave, and somebody has
