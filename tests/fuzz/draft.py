@@ -63,7 +63,7 @@ class Value:
 
 
 class Draft:
-    def __init__(self, rng: Any, most_elements: int = 20_000, limit_bytes: int = MAX_NODE_ELEMENTS) -> None:
+    def __init__(self, rng: Any, most_elements: int = 20_000) -> None:
         self.rng, self.most_elements = rng, most_elements
         self.trace = Trace("fuzz")
         self.known: dict[Any, Any] = {}
