@@ -25,7 +25,7 @@ OURS, OWN = "hologram", "own kernels"
 PEERS = [name for name in RUNNERS if name not in (OURS, OWN)]
 RIVALS = ("torch.compile", "jax")  # whom a ratio is of
 SECONDS = 0.3  # of a measurement
-MOST_SECONDS = 100  # that a figure may take, compilation included
+MAX_SECONDS = 100  # that a figure may take, compilation included
 CACHES = ("HOLOGRAM_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "CUDA_CACHE_PATH", "JAX_COMPILATION_CACHE_DIR")
 
 
@@ -34,7 +34,7 @@ class Worker(process.Worker):
 
     def __init__(self, framework: str, device: str, scale: int, **environment: str) -> None:
         environment = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "PYTHONDONTWRITEBYTECODE": "", **environment}
-        super().__init__("benchmarks.gpu_worker", framework, device, str(scale), str(SECONDS), seconds=MOST_SECONDS, environment=environment)
+        super().__init__("benchmarks.gpu_worker", framework, device, str(scale), str(SECONDS), seconds=MAX_SECONDS, environment=environment)
 
 
 def answers(device: str, scale: int, cases: list[str], end: float) -> Iterator[tuple[str, str, Answer]]:

@@ -20,7 +20,7 @@ from benchmarks.gpu_cases import CASES, Case, Framework, elements
 
 FIRST = "first call"
 BLOCK = 1 << 20  # random numbers, of which arrays are made on the device
-GROUP_SECONDS, MOST_CALLS = 0.01, 20  # of a group of calls that is waited for as a whole
+GROUP_SECONDS, MAX_CALLS = 0.01, 20  # of a group of calls that is waited for as a whole
 WARM_UP = 4  # calls: the first compiles, the second captures
 
 
@@ -134,7 +134,7 @@ def measured(runner: Runner, case: Case, n: int, seconds: float) -> dict[str, fl
         start = time.perf_counter()
         runner.wait(call(*arrays))
         once = time.perf_counter() - start
-    count = max(1, min(MOST_CALLS, int(GROUP_SECONDS / once)))
+    count = max(1, min(MAX_CALLS, int(GROUP_SECONDS / once)))
     whole: list[float] = []
     host: list[float] = []
     end = time.perf_counter() + seconds

@@ -16,7 +16,7 @@ __all__ = ["ravel_pytree"]
 
 
 def ravel_pytree(pytree: Any) -> tuple[Tensor, Callable[[Any], Any]]:
-    """The leaves of a pytree of arrays side by side in one vector, and the function that makes such a pytree of a vector.
+    """The leaves of a pytree of arrays concatenated in one vector, and the function that makes such a pytree of a vector.
 
     The vector has the common type of the leaves; ``unravel`` gives each leaf its own shape and type. It raises ShapeError for a vector of another
     size.

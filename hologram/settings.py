@@ -78,7 +78,7 @@ class Settings:
     native: bool = True  # HOLOGRAM_NATIVE: native entry; False: the Python path serves every call
     disabled_passes: tuple[str, ...] = ()  # HOLOGRAM_DISABLE_PASSES, comma-separated names
     target: str = ""  # HOLOGRAM_TARGET: cpu name or features in place of the host's
-    codegen_level: int = MAX_CODEGEN_LEVEL  # HOLOGRAM_CODEGEN_LEVEL: of LLVM's code generator: 0 compiles in half the time, code is slower
+    codegen_level: int = MAX_CODEGEN_LEVEL  # HOLOGRAM_CODEGEN_LEVEL, of LLVM and of OpenCL compilers: 0 compiles sooner, code is slower
     explain_misses: bool = False  # HOLOGRAM_EXPLAIN_MISSES: say why a jitted function compiled again
     op_by_op: bool = True  # HOLOGRAM_OP_BY_OP: small lazy expressions of a new structure run without being compiled
     program_limit: int = 256 * 2**20  # HOLOGRAM_PROGRAM_LIMIT, bytes of the programs of lazy expressions that are kept

@@ -14,7 +14,7 @@ from hologram.sdk.table import ROWS, Array, Row
 from hologram.support.user_lines import located
 from hologram_ffi.handles import buffers, executors
 
-LEAST_RESULT = 3  # elements of the buffer that a reduction writes its result into
+MIN_RESULT_ELEMENTS = 3  # elements of the buffer that a reduction writes its result into
 
 
 def names() -> list[str]:
@@ -33,8 +33,8 @@ def function(name: str) -> Callable[..., float | None]:
         values[0] = executors.get(values[0])
         for i in places:
             values[i] = buffers.get(values[i])
-        if row.gives_number and values[places[-1]].size < LEAST_RESULT:
-            raise located(ShapeError(f"{name}: {row.result.name} has {LEAST_RESULT} elements or more, not {values[places[-1]].size}"))
+        if row.gives_number and values[places[-1]].size < MIN_RESULT_ELEMENTS:
+            raise located(ShapeError(f"{name}: {row.result.name} has {MIN_RESULT_ELEMENTS} elements or more, not {values[places[-1]].size}"))
         returned: float | None = run_on(*values)
         return returned
 
@@ -61,7 +61,7 @@ def _example(row: Row, name: str) -> str:
         if buffer:
             lines.append(f"{buffer} = hologram_ffi.executor_allocate_buffer(executor, {len(value)})")
             lines.append(f'hologram_ffi.buffer_copy_from_slice(executor, {buffer}, "{value}")')
-    lines.append(f"{row.result.name} = hologram_ffi.executor_allocate_buffer(executor, {LEAST_RESULT if row.gives_number else len(result)})")
+    lines.append(f"{row.result.name} = hologram_ffi.executor_allocate_buffer(executor, {MIN_RESULT_ELEMENTS if row.gives_number else len(result)})")
     lines.append(f"hologram_ffi.{name}({', '.join(row.call('executor', shown))})")
     said = str(float(result)) if row.gives_number else repr(dumps([float(x) for x in result]))
     if not row.gives_number:

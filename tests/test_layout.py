@@ -15,7 +15,7 @@ PACKAGES = {"torch": ROOT / "hologram_torch", "ffi": ROOT / "hologram_ffi", "cli
     name: ROOT / name for name in ("benchmarks", "docs", "examples")
 }
 MODULES = sorted(TESTS.rglob("*.py"))
-MOST_FILES = 20
+MAX_FILES = 20
 
 
 def imported(source: str, package: str) -> Iterator[str]:
@@ -75,7 +75,7 @@ def test_helpers_stand_apart_and_are_no_tests() -> None:
 def test_folders_are_packages_of_few_files_that_mirror_the_tree() -> None:
     for folder in {p.parent for p in MODULES}:
         files = [p for p in folder.iterdir() if p.is_file()]
-        assert folder / "__init__.py" in files and len(files) <= MOST_FILES, f"{folder}: {len(files)} files"
+        assert folder / "__init__.py" in files and len(files) <= MAX_FILES, f"{folder}: {len(files)} files"
         first, *rest = folder.relative_to(TESTS).parts or ("",)
         if first and first not in APART:
             mirrored = PACKAGES.get(first, ROOT / "hologram" / first).joinpath(*rest)

@@ -17,7 +17,7 @@ from hologram.trace.tensor import Tensor, namespace
 
 
 def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
-    """Parallel prefix scan: ``y[i] = fn(y[i-1], x[i])`` along ``axis`` for an associative ``fn``, evaluated on pairs, so that steps run side by side.
+    """Parallel prefix scan: ``y[i] = fn(y[i-1], x[i])`` along ``axis`` for an associative ``fn``, evaluated on pairs, so that steps run in parallel.
 
     ``elems`` is a pytree of arrays that agree in the extent of ``axis``; ``fn`` takes and gives pytrees of its structure and works element by element
     along that axis. ``reverse`` runs from the other end. The order of combination follows from the extent alone. Raises ArgumentError, ShapeError or

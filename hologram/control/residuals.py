@@ -13,7 +13,7 @@ from hologram.ir.traversal import reachable, topological
 def residuals_of(tangents: Sequence[Node | None], given: Collection[Node], there: Collection[Node]) -> list[Node]:
     """Values that ``tangents`` are made of beside the tangents ``given``: arguments of a body, and what it computes.
 
-    Moved and cast values are made again; so are indices made of numbers that are ``there`` without being kept, and scores of attention, much
+    Moved and cast values are rematerialized; so are indices made of numbers that are ``there`` without being kept, and scores of attention, much
     larger than what they are made of.
     """
     pushed = [x for x in tangents if x is not None]

@@ -1,8 +1,8 @@
 """Transform rules of scans: derivatives, transposes and batching.
 
-Its derivative is two scans: the scan itself, which now also stacks what the derivative needs of each step, and a linear scan that reads these
-stacks. The linear scan transposed runs the other way. Reductions of graphs put scans that run side by side together again, so forward mode costs one
-loop and no stacks.
+The derivative of a scan is two scans: the scan itself, which now also stacks what the derivative needs of each step, and a linear scan that reads
+these stacks. The transpose of the linear scan runs backwards. Scan fusion (:mod:`hologram.graph.canonical.scan_fusion`) joins the two scans again,
+so forward mode costs one loop and no stacks.
 """
 
 from __future__ import annotations

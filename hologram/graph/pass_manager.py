@@ -51,7 +51,7 @@ class Context:
 
     @property
     def exact(self) -> bool:
-        """Whether sums keep their written order."""
+        """Whether sums keep the canonical reduction order."""
         return self.precision == "exact"
 
     def rules(self) -> Counter[str]:

@@ -138,7 +138,7 @@ CANONICAL: tuple[Pass | Repeat, ...] = (
 
 
 def _reorders(context: Context) -> bool:
-    """Whether sums may be blocked: in another order than the written one, on a target with tiles."""
+    """Whether sums may be blocked, in another order than the canonical one: on a target with tiles."""
     return context.tile is not None and not context.exact
 
 

@@ -75,7 +75,7 @@ class Device(Protocol):
 
     name: str
     kind: str
-    units: int  # that compute side by side
+    units: int  # that compute in parallel
     memory_bytes: int
     backend_module: str  # has ``DeviceBackend(device)``: what compiles for it
 

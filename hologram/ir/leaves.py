@@ -14,8 +14,8 @@ from hologram.ir.storage import as_array
 
 
 class FoldedConstant:
-    """Stands in a ``leaf`` for the storage of a value that is computed ahead, and marks the ``input`` of a loop's body that is one: its number among
-    them. See :mod:`hologram.graph.constants.fold`."""
+    """Stands in a ``leaf`` for the storage of a folded constant, which the initializer computes, and marks the ``input`` of a loop's body that is
+    one. ``index`` is its number among them. See :mod:`hologram.graph.constants.fold`."""
 
     __slots__ = ("index",)
 

@@ -18,7 +18,7 @@ from hologram.ir.op import TABLE, Op, Shape, register
 from hologram.ir.symbolic import prod
 from hologram.primitives.scalar import elementwise as ew
 
-LANES = 32  # partial results side by side in a page's row
+LANES = 32  # partial results of a page, one for each vector lane
 INTEGER_LANES = 8  # as many are enough where the loop over integers, whose order is free, may be short
 PAGE = 3072  # elements reduced or scanned as one piece
 GROUP = 16  # elements scanned by Hillis and Steele's steps

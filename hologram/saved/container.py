@@ -25,7 +25,7 @@ FORMAT = "hologram program"
 VERSION = 2  # 1 had gathers and scatters along one axis (:mod:`hologram.saved.version_1`)
 READABLE = (1, VERSION)
 HEADER = "program.json"
-MOST_HEADER_BYTES = 2**28
+MAX_HEADER_BYTES = 2**28
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # the same program gives the same bytes
 
 Source = str | os.PathLike[str] | bytes | BinaryIO
@@ -110,8 +110,8 @@ def _contents(archive: zipfile.ZipFile, size: int) -> tuple[dict[str, Any], list
         raise ProgramFileError(f"load: the archive holds {names[:4]}, not {HEADER} and its arrays")
     if sum(m.file_size for m in members) > size:
         raise ProgramFileError("load: members of the archive overlap")
-    if members[0].file_size > MOST_HEADER_BYTES:
-        raise ProgramFileError(f"load: {HEADER} has {members[0].file_size} bytes, more than {MOST_HEADER_BYTES}")
+    if members[0].file_size > MAX_HEADER_BYTES:
+        raise ProgramFileError(f"load: {HEADER} has {members[0].file_size} bytes, more than {MAX_HEADER_BYTES}")
     header = _header(archive.read(members[0]))
     types = header.get("arrays")
     if type(types) is not list or len(types) != len(members) - 1:

@@ -1,8 +1,8 @@
 """Derivatives of a user's own in files: the rules of ``custom_jvp`` and ``custom_vjp``, traced into graphs.
 
-In a file a rule is ``["jvp", held, flags, graph]`` or ``["vjp", held, flags, results, forward, backward]``. ``held`` are arrays that it reads
-from around it; ``flags`` tell of each argument whether it has a tangent, or a cotangent. The graphs take (held, arguments, tangents) to the
-tangents of all results, (held, arguments) to results and residuals, and (held, arguments, residuals, cotangents) to cotangents of the arguments.
+In a file a rule is ``["jvp", captured, flags, graph]`` or ``["vjp", captured, flags, results, forward, backward]``. ``captured`` are arrays that
+it closes over; ``flags`` tell of each argument whether it has a tangent, or a cotangent. The graphs take (captured, arguments, tangents) to the
+tangents of all results, (captured, arguments) to results and residuals, and (captured, arguments, residuals, cotangents) to the cotangents of these.
 """
 
 from __future__ import annotations
@@ -40,52 +40,54 @@ LOST = Lost()
 class SavedJvp(Rule):
     """A forward derivative as a graph."""
 
-    def __init__(self, held: Sequence[Any], flags: Sequence[bool], graph: Graph) -> None:
-        self.held, self.flags, self.graph = list(held), list(flags), graph
+    def __init__(self, captured: Sequence[Any], flags: Sequence[bool], graph: Graph) -> None:
+        self.captured, self.flags, self.graph = list(captured), list(flags), graph
 
     def tangents(self, arguments: Sequence[Node], given: Sequence[Node | None]) -> Sequence[Node]:
         directions = [zeros_like(x) if t is None else t for x, t, flag in zip(arguments, given, self.flags, strict=True) if flag]
-        return replayed(self.graph, [*map(leaf_node, self.held), *arguments, *directions])
+        return replayed(self.graph, [*map(leaf_node, self.captured), *arguments, *directions])
 
     def data(self, writer: Any) -> Any:
-        return ["jvp", [writer.array(s) for s in self.held], self.flags, writer.graph(self.graph)]
+        return ["jvp", [writer.array(s) for s in self.captured], self.flags, writer.graph(self.graph)]
 
     def fits(self, value: Node, arguments: Sequence[Node], index: int) -> bool:
         """Whether this can be the rule of a function of ``arguments`` whose result number ``index`` is ``value``."""
-        inputs = [*_types(self.held), *_types(arguments), *_types(_flagged(arguments, self.flags))]
+        inputs = [*_types(self.captured), *_types(arguments), *_types(_flagged(arguments, self.flags))]
         return _types(self.graph.inputs) == inputs and _types(self.graph.outputs[index : index + 1]) == _types([value])
 
 
 class SavedVjp(ReverseRule):
-    """A reverse derivative as two graphs. ``results`` counts the function's results, which come first among those of ``ahead``."""
+    """A reverse derivative as two graphs: ``forward`` gives the ``results`` results of the function, then the residuals; ``backward`` gives
+    cotangents."""
 
-    def __init__(self, held: Sequence[Any], flags: Sequence[bool], results: int, ahead: Graph, back: Graph) -> None:
+    def __init__(self, captured: Sequence[Any], flags: Sequence[bool], results: int, forward: Graph, backward: Graph) -> None:
         super().__init__()
-        self.held, self.flags, self.results, self.ahead, self.back = list(held), list(flags), results, ahead, back
+        self.captured, self.flags, self.results = list(captured), list(flags), results
+        self.forward_graph, self.backward_graph = forward, backward
 
     def forward(self, arguments: Sequence[Node]) -> tuple[list[Node], list[Node]]:
-        made = replayed(self.ahead, [*map(leaf_node, self.held), *arguments])
+        made = replayed(self.forward_graph, [*map(leaf_node, self.captured), *arguments])
         return made[: self.results], made[self.results :]
 
     def backward(self, arguments: Sequence[Node], residuals: Sequence[Node], cotangents: Sequence[Node]) -> list[Node | None]:
-        made = iter(replayed(self.back, [*map(leaf_node, self.held), *arguments, *residuals, *cotangents]))
+        made = iter(replayed(self.backward_graph, [*map(leaf_node, self.captured), *arguments, *residuals, *cotangents]))
         return [next(made) if flag else None for flag in self.flags]
 
     def pushed(self, arguments: Sequence[Node], given: Sequence[Node]) -> Sequence[Node]:
         raise located(DifferentiationError("a function with a custom_vjp has no derivative in forward mode: use grad or vjp"))
 
     def data(self, writer: Any) -> Any:
-        held = [writer.array(s) for s in self.held]
-        return ["vjp", held, self.flags, self.results, writer.graph(self.ahead), writer.graph(self.back)]
+        captured = [writer.array(s) for s in self.captured]
+        return ["vjp", captured, self.flags, self.results, writer.graph(self.forward_graph), writer.graph(self.backward_graph)]
 
     def fits(self, value: Node, arguments: Sequence[Node], index: int) -> bool:
         """As :meth:`SavedJvp.fits`."""
-        given, out = [*_types(self.held), *_types(arguments)], _types(self.ahead.outputs)
+        given, out = [*_types(self.captured), *_types(arguments)], _types(self.forward_graph.outputs)
         results, residuals = out[: self.results], out[self.results :]
         return (
-            _types(self.ahead.inputs) == given
-            and _types(self.back.inputs) == [*given, *residuals, *results]
-            and _types(self.back.outputs) == _types(_flagged(arguments, self.flags))
+            _types(self.forward_graph.inputs) == given
+            and _types(self.backward_graph.inputs) == [*given, *residuals, *results]
+            and _types(self.backward_graph.outputs) == _types(_flagged(arguments, self.flags))
             and results[index : index + 1] == _types([value])
         )
 
@@ -126,16 +128,16 @@ def _forward(rule: Rule, arguments: Sequence[Node]) -> SavedJvp | None:
 
 
 def _reverse(rule: ReverseRule, arguments: Sequence[Node]) -> SavedVjp | None:
-    ahead = Recorded("export", arguments)
-    with ahead.trace:
-        results, residuals = rule.forward(ahead.arguments)
-        ahead.nodes = [*results, *residuals]
-    back = Recorded("export", [*arguments, *residuals, *results])
+    forward = Recorded("export", arguments)
+    with forward.trace:
+        results, residuals = rule.forward(forward.arguments)
+        forward.nodes = [*results, *residuals]
+    backward = Recorded("export", [*arguments, *residuals, *results])
     n, m = len(arguments), len(arguments) + len(residuals)
-    with back.trace:
-        found = rule.backward(back.arguments[:n], back.arguments[n:m], back.arguments[m:])
-        back.nodes = [x for x in found if x is not None]
-    outer, bodies = close_bodies([ahead, back])
+    with backward.trace:
+        found = rule.backward(backward.arguments[:n], backward.arguments[n:m], backward.arguments[m:])
+        backward.nodes = [x for x in found if x is not None]
+    outer, bodies = close_bodies([forward, backward])
     if not _are_leaves(outer):
         return None
     return SavedVjp([x.attrs[0] for x in outer], [x is not None for x in found], len(results), bodies[0].graph, bodies[1].graph)
@@ -155,7 +157,7 @@ def decoded(data: Any, reader: Any) -> SavedJvp | SavedVjp:
     kind, numbers, marks, *rest = data
     if type(marks) is not list:
         raise refuse("a derivative", data)
-    held, flags = [reader.array(COUNT.decode(i, reader)) for i in numbers], [FLAG.decode(x, reader) for x in marks]
+    captured, flags = [reader.array(COUNT.decode(i, reader)) for i in numbers], [FLAG.decode(x, reader) for x in marks]
     if kind == "jvp":
-        return SavedJvp(held, flags, reader.body(rest[0]))
-    return SavedVjp(held, flags, COUNT.decode(rest[0], reader), reader.body(rest[1]), reader.body(rest[2]))
+        return SavedJvp(captured, flags, reader.body(rest[0]))
+    return SavedVjp(captured, flags, COUNT.decode(rest[0], reader), reader.body(rest[1]), reader.body(rest[2]))

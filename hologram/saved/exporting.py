@@ -11,7 +11,7 @@ from hologram.saved.program import Program
 from hologram.saved.specification import Specification
 from hologram.saved.trees import encode_tree
 from hologram.support.user_lines import located
-from hologram.trace.call.abstract_eval import taken_apart
+from hologram.trace.call.abstract_eval import flatten_described_call
 from hologram.trace.call.jit import Jitted, jit
 from hologram.trace.call.trace_call import Traced
 from hologram.trace.checks import as_function
@@ -35,7 +35,7 @@ def export(f: Callable[..., Any], /, *args: Any, **options: Any) -> Program:
     >>> program.save("scaled.hg")
     """
     jitted = f if isinstance(f, Jitted) else jit(as_function(f, "export"))
-    call = taken_apart(jitted._signature, args, options)
+    call = flatten_described_call(jitted._signature, args, options)
     if isinstance(jitted, Program):
         return jitted
     traced = jitted._trace(call)

@@ -27,9 +27,9 @@ from hologram.saved.attributes import DTYPE, INTEGERS, KINDS, refuse
 from hologram.saved.container import VERSION
 from hologram.saved.guards import Guards
 
-MOST_NODES = 2**22  # in all graphs of a file
-MOST_BYTES = 2**47  # of one value: more than processors address
-MOST_AXES = 64
+MAX_NODES = 2**22  # in all graphs of a file
+MAX_BYTES = 2**47  # of one value: more than processors address
+MAX_AXES = 64
 DEEPEST = 64  # graphs in one another
 
 # rows that exist only while something is traced, or belong to one machine; those of kind native leave a part of their result open
@@ -160,8 +160,8 @@ class GraphReader:
             raise ProgramFileError(f"graphs are nested deeper than {DEEPEST} levels")
         inputs, rows, outputs = fields(data, "a graph", inputs=list, nodes=list, outputs=list)
         self.nodes += len(inputs) + len(rows)
-        if self.nodes > MOST_NODES:
-            raise ProgramFileError(f"more than {MOST_NODES} nodes")
+        if self.nodes > MAX_NODES:
+            raise ProgramFileError(f"more than {MAX_NODES} nodes")
         self._depth += 1
         try:
             return _Reading(self).graph([self.type(x, inside) for x in inputs], rows, outputs)
@@ -180,11 +180,11 @@ class GraphReader:
 
     def check_type(self, shape: Shape, dtype: DType) -> None:
         """Extents are not negative, and arrays of them not beyond any memory."""
-        if len(shape) > MOST_AXES:
+        if len(shape) > MAX_AXES:
             raise ProgramFileError(f"{len(shape)} axes")
         for n in shape:
             self.assume(n)
-        if prod(n for n in shape if isinstance(n, int) and n > 0) * dtype.itemsize > MOST_BYTES:
+        if prod(n for n in shape if isinstance(n, int) and n > 0) * dtype.itemsize > MAX_BYTES:
             raise ProgramFileError(f"{dtype}{list(shape)} is larger than any memory")
 
 

@@ -29,9 +29,9 @@ class Specification(Signature):
     def parameter(self, position: int) -> str:
         return self.names[position] if position < len(self.names) else f"argument {position}"
 
-    def take_apart(self, args: tuple[Any, ...], options: dict[str, Any]) -> Call:
+    def flatten_call(self, args: tuple[Any, ...], options: dict[str, Any]) -> Call:
         """The call's parts. Raises ArgumentError, naming the argument, for a call that the program was not exported for."""
-        call = super().take_apart(*self.ordered(args, options))
+        call = super().flatten_call(*self.ordered(args, options))
         self.require_structure(call.treedef)
         for given, wanted, path in zip(call.types, self.types, self.paths_of(call), strict=True):
             if given.weak != wanted.weak or given.dtype is not wanted.dtype:

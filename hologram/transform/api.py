@@ -180,7 +180,7 @@ def _stopped(x: Any) -> Any:
 
 
 def _basis(nodes: Sequence[Node], what: str) -> list[Node]:
-    """The directions of the coordinates of all nodes side by side: for each node an array whose first axis counts directions."""
+    """The directions of the coordinates of all nodes, stacked: for each node an array whose first axis counts directions."""
     sizes = [_size(x, what) for x in nodes]
     total = sum(sizes)
     blocks = []
@@ -266,7 +266,7 @@ def _jacrev(f: Function, given: Options, args: tuple[Any, ...], options: dict[st
 
 
 def _rows(made: Linearised, basis: list[Node]) -> list[Node]:
-    """The pulled directions, side by side. A single one needs no stack."""
+    """The pulled directions, stacked. A single one needs no stack."""
     count = sum(b.shape[0] for b in basis[:1])
     if count != 1:
         return stacked(made.backward, basis, [True] * len(basis), count) if basis else []

@@ -27,8 +27,8 @@ from . import values
 from .program import Input, Lambda, Literal, Program, Ref, Step, flat, run_step
 from .worlds import Hologram
 
-MOST_NODE = 1 << 19  # elements of a node that is still interpreted
-MOST_NODES = 400  # of a graph; longer ones are rare, for the time that compiling them takes
+MAX_NODE_ELEMENTS = 1 << 19  # elements of a node that is still interpreted
+MAX_NODES = 400  # of a graph; longer ones are rare, for the time that compiling them takes
 INTERNAL = (CompileError, RewriteError)  # Hologram's own errors that tell of a defect
 
 # sizes of axes: small ones, and those around the compiler's thresholds: vectors, LANES, panels and tiles, GROUP, pages
@@ -63,7 +63,7 @@ class Value:
 
 
 class Draft:
-    def __init__(self, rng: Any, most_elements: int = 20_000, limit_bytes: int = MOST_NODE) -> None:
+    def __init__(self, rng: Any, most_elements: int = 20_000) -> None:
         self.rng, self.most_elements = rng, most_elements
         self.trace = Trace("fuzz")
         self.known: dict[Any, Any] = {}
@@ -214,13 +214,13 @@ class Draft:
     def evaluate(self, node: Any) -> np.ndarray:
         """The node's value, by the reference."""
         order = self.trace.graph([node]).nodes()
-        if len(order) > MOST_NODES and self.chance(0.9):
+        if len(order) > MAX_NODES and self.chance(0.9):
             raise Refused("long to compile")
         with np.errstate(all="ignore"):
             for n in order:
                 if n in self.known:
                     continue
-                if n.op.kind not in MULTI_RESULT and n.size > MOST_NODE:
+                if n.op.kind not in MULTI_RESULT and n.size > MAX_NODE_ELEMENTS:
                     raise Refused("a step on the way is too large")
                 arrays = [self.arguments[n.attrs[0]]] if n.op.name == "input" else [self.known[x] for x in n.inputs]
                 self.known[n] = evaluate_node(n, arrays)

@@ -19,7 +19,7 @@ from .draft import Draft, Finding, Refused, Value
 from .drawers.common import index_array, shaped
 from .program import Lambda, Literal, Program, Ref, Step
 
-MOST_STEPS = 9
+MAX_STEPS = 9
 
 
 # --- forms -----------------------------------------------------------------------------------------------------------
@@ -353,7 +353,7 @@ def generate(seed: int) -> Case:
         d.contents = "normal"
     with d.trace:
         d.fresh(d.dtype(), d.shape())
-        count = int(rng.integers(1, MOST_STEPS))
+        count = int(rng.integers(1, MAX_STEPS))
         try:
             for _ in range(count):
                 try:

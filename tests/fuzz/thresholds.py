@@ -70,7 +70,7 @@ FIXED = {
     f"hologram.graph.legalize.radix_plan.{name}": "the layout of written kernels"
     for name in ("DIGIT_BITS", "MAX_ITEMS", "MAX_COUNTED", "COUNTING_ITEMS", "MAX_READ_AHEAD", "COUNTER_ROWS", "COUNTED_BITS", "MAX_TILE_BYTES")
 }
-LEAST = {  # the least values that have a meaning; 1 for the others
+MIN_VALUES = {  # the least values that have a meaning; 1 for the others
     "hologram.graph.library.attention.match.MIN_KEYS": 2,
     "hologram.graph.fusion.materialize.SPREAD": 2,  # uses are counted up to it: at 1 nothing is used twice, and all is made again for each use
     "hologram.graph.library.sort.merge.TILE_BYTES": 256,  # some keys of any type, a power of two
@@ -146,7 +146,7 @@ def draw_overrides(rng: Any) -> dict[str, Any]:
 
 def _another(rng: Any, name: str) -> Any:
     t = thresholds()[name]
-    least = LEAST.get(name, 1)
+    least = MIN_VALUES.get(name, 1)
     if isinstance(t.value, float):
         return t.value * float(rng.choice([0.0, 0.01, 0.25, 4.0, 100.0])) if t.value > 2 else t.value * float(rng.choice([0.5, 1.0, 2.0]))
     options = [least, least, max(least, 2), max(least, 3), max(least, t.value // 64), max(least, t.value // 8), max(least, t.value // 2), t.value * 8]

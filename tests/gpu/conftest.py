@@ -13,7 +13,7 @@ import hologram as hg
 from hologram.errors import HologramError
 
 LOST = 3  # exit status of a process whose device does not work any more
-MOST_WORDS = 3000  # of a report: its end
+MAX_WORDS = 3000  # of a report: its end
 
 
 def _tell(**what: Any) -> None:
@@ -39,7 +39,7 @@ def pytest_runtest_logstart(nodeid: str) -> None:
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.when != "call" and report.passed:
         return
-    _tell(test=report.nodeid, outcome=report.outcome, seconds=round(report.duration, 2), words=report.longreprtext[-MOST_WORDS:])
+    _tell(test=report.nodeid, outcome=report.outcome, seconds=round(report.duration, 2), words=report.longreprtext[-MAX_WORDS:])
     if report.failed and "HOLOGRAM_TEST_DEVICE" in os.environ and _is_lost():
-        _tell(test=report.nodeid, outcome="lost", seconds=round(report.duration, 2), words=report.longreprtext[-MOST_WORDS:])
+        _tell(test=report.nodeid, outcome="lost", seconds=round(report.duration, 2), words=report.longreprtext[-MAX_WORDS:])
         pytest.exit(f"the device does not work any more after {report.nodeid}", LOST)

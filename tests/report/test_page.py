@@ -20,7 +20,7 @@ from tests.support.pages.report_programs import block_gradient, profiled
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "hologram" / "report"
-MOST_BYTES = 2_000_000
+MAX_BYTES = 2_000_000
 
 
 def test_a_transformer_block_is_one_small_file(tmp_path: Path) -> None:
@@ -28,7 +28,7 @@ def test_a_transformer_block_is_one_small_file(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     explanation.html(path, profiled(explanation.data()))
     text = path.read_text(encoding="utf-8")
-    assert text.startswith("<!doctype html>") and len(text.encode()) < MOST_BYTES
+    assert text.startswith("<!doctype html>") and len(text.encode()) < MAX_BYTES
     markup = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
     assert not re.findall(r"""(?:src|href)=["'](?!#|data:,)[^"']+""", markup) and "@import" not in text and "url(http" not in text
 

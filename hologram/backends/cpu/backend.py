@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from hologram import dtypes
-from hologram.backends import held
+from hologram.backends import folded_constants
 from hologram.backends import object_cache as cache
 from hologram.backends.cpu import metadata
 from hologram.backends.cpu.compile import ObjectCode, Source
@@ -68,8 +68,8 @@ class CpuBackend:
     def load(self, generated: Generated) -> Executable:
         """The executable: linked code, and the storages of its constants, those that are folded computed now unless some program holds them."""
         code, known = generated.source.link(generated.code)
-        folded = _folded(generated, known["held"])
-        sources = {"leaf": generated.leaves, "held": [x.storage for x in folded]}
+        folded = _folded(generated, known["folded"])
+        sources = {"leaf": generated.leaves, "folded": [x.storage for x in folded]}
         constants = [on_host(sources[kind][i]) for kind, i in known["constants"]]
         return Executable(generated.compilation, generated.machine, generated.checked, code, known, constants, folded, generated.source)
 
@@ -101,13 +101,13 @@ def _settled(compilation: Compilation, checked: bool, profiled: bool) -> tuple[s
     )
 
 
-def _folded(generated: Generated, wanted: Sequence[Any]) -> list[held.Value]:
+def _folded(generated: Generated, wanted: Sequence[Any]) -> list[folded_constants.Value]:
     """The folded constants, ``(text, leaves, type)`` each as metadata has them."""
     if not wanted:
         return []
     leaves = generated.leaves
     types = [list(type) for *_, type in wanted]
-    return held.values([(text, [leaves[i] for i in sources]) for text, sources, _ in wanted], partial(_computed, generated, types))
+    return folded_constants.shared([(text, [leaves[i] for i in sources]) for text, sources, _ in wanted], partial(_computed, generated, types))
 
 
 def _computed(generated: Generated, types: list[Any]) -> list[Any]:
@@ -119,7 +119,7 @@ def _computed(generated: Generated, types: list[Any]) -> list[Any]:
         return compilation.execution_plan.initializer
 
     source = Source(
-        None if settled is None else cache.key("ahead", str(compilation.traced), *settled),
+        None if settled is None else cache.key("initializer", str(compilation.traced), *settled),
         plan,
         compilation.guarantee,
         generated.machine,

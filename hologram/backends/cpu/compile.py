@@ -56,7 +56,7 @@ class CompiledModule:
 
     @property
     def modules(self) -> list[str]:
-        """The modules that are compiled side by side: that of the graph, and those of kernels."""
+        """The modules that are compiled in parallel: that of the graph, and those of kernels."""
         return self._writer.modules(usable_processors)
 
     @property

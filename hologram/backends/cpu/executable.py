@@ -26,7 +26,7 @@ from hologram.settings import settings
 from hologram.support import debug
 from hologram.support.cached_property import cached_property
 
-MOST_SIZES = 64  # plans that a graph with symbolic shapes keeps
+MAX_SIZES = 64  # plans that a graph with symbolic shapes keeps
 
 
 class Executable(BaseExecutable):
@@ -200,7 +200,7 @@ class Executable(BaseExecutable):
 
 def _facts(known: Mapping[str, Any]) -> str:
     """What a call must know of a program's code, as text."""
-    return json.dumps({name: known[name] for name in ("outputs", "computed", "arena", "long", "parallel", "donors", "constants", "held")})
+    return json.dumps({name: known[name] for name in ("outputs", "computed", "arena", "long", "parallel", "donors", "constants", "folded")})
 
 
 _bound_calls: weakref.WeakSet[Any] = weakref.WeakSet()  # what :meth:`Executable.bound` gave, and somebody has
@@ -221,6 +221,6 @@ def _set_address(call: Any, is_profiled: bool) -> None:
 
 def _remember(memo: dict[Any, Any], key: Any, value: Any) -> None:
     """Adds to a memo that keeps the latest."""
-    if len(memo) >= MOST_SIZES:
+    if len(memo) >= MAX_SIZES:
         memo.pop(next(iter(memo)), None)
     memo[key] = value

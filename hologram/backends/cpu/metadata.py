@@ -23,7 +23,7 @@ def of(s: ExecutionPlan, precision: str, leaves: list[Any]) -> dict[str, Any]:
     folded = [] if s.initializer is None else s.initializer.graph.outputs
     return {
         "constants": _numbered(s.constants, leaves),
-        "held": [_known_as(x, precision, leaves) for x in folded],
+        "folded": [_known_as(x, precision, leaves) for x in folded],
         "donors": s.donors(),
         "sizes": None if s.static else _sizes(s),
     }
@@ -36,14 +36,14 @@ def of_initializer(s: ExecutionPlan, leaves: list[Any]) -> dict[str, Any]:
 
 def describes(known: dict[str, Any], traced: Graph, leaves: list[Any]) -> bool:
     """Whether metadata from the disk can be that of the graph: memory is taken and passed on as it says."""
-    if not cache.fits(known, {"constants": [(str, int)], "held": [(str, [int], (str, [int]))], "donors": [[int]], "sizes": object}):
+    if not cache.fits(known, {"constants": [(str, int)], "folded": [(str, [int], (str, [int]))], "donors": [[int]], "sizes": object}):
         return False
     inputs, results = ([_type_of(x) for x in nodes] for nodes in (traced.inputs, traced.outputs))
     constants, computed = known["constants"], known["computed"]
     sources = {"input": inputs, "computed": computed, "constant": constants}
     return (
-        all(_is_index(i, {"leaf": leaves, "held": known["held"]}.get(kind, ())) for kind, i in constants)
-        and all(_is_index(i, leaves) for _, read, _ in known["held"] for i in read)
+        all(_is_index(i, {"leaf": leaves, "folded": known["folded"]}.get(kind, ())) for kind, i in constants)
+        and all(_is_index(i, leaves) for _, read, _ in known["folded"] for i in read)
         and len(known["donors"]) == len(computed)
         and all(_is_index(i, inputs) for donors in known["donors"] for i in donors)
         and len(known["outputs"]) == len(results)
@@ -81,9 +81,9 @@ def _type_of(x: Node) -> list[Any]:
 
 
 def _known_as(value: Node, precision: str, leaves: list[Any]) -> tuple[str, list[int], list[Any]]:
-    """What computes a value that is held, the leaves that it takes, and its type."""
+    """What computes a folded constant, the leaves that it takes, and its type."""
     graph = Graph([], [value])
-    return cache.key("held", str(graph), precision), [i for _, i in _numbered([n for n in graph.nodes() if n.op is leaf], leaves)], _type_of(value)
+    return cache.key("folded", str(graph), precision), [i for _, i in _numbered([n for n in graph.nodes() if n.op is leaf], leaves)], _type_of(value)
 
 
 def _sizes(s: ExecutionPlan) -> dict[str, Any]:
@@ -135,9 +135,9 @@ def _may_be_positive(n: Int) -> bool:
 
 
 def _numbered(constants: list[Node], leaves: list[Any]) -> list[tuple[str, int]]:
-    """Of each constant whether it is a leaf of the traced graph or held, and which."""
+    """Of each constant whether it is a leaf of the traced graph or folded, and which."""
     number = {id(x): i for i, x in enumerate(leaves)}
-    return [("held", s.index) if isinstance(s := c.attrs[0], FoldedConstant) else ("leaf", number[id(s)]) for c in constants]
+    return [("folded", s.index) if isinstance(s := c.attrs[0], FoldedConstant) else ("leaf", number[id(s)]) for c in constants]
 
 
 def leaves_of(graph: Graph) -> list[Any]:

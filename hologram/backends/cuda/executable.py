@@ -21,7 +21,7 @@ from hologram.backends.cuda.library import choice
 from hologram.backends.cuda.recording import NotRecordable, Recording, recorded
 from hologram.backends.cuda.replays import Natively, can_be_replayed, record
 from hologram.backends.device.driver import Place
-from hologram.backends.device.executable import MOST_SIZES, Executable, Sized
+from hologram.backends.device.executable import MAX_SIZES, Executable, Sized
 from hologram.backends.device.memory import Memory
 from hologram.backends.device.runtime import Runtime
 from hologram.backends.device.steps import Call, Steps
@@ -239,7 +239,7 @@ class CudaExecutable(Executable):
         with self.device.lock:
             found = self._native.get(sized.block)
             if found is None:
-                if len(self._native) >= MOST_SIZES:
+                if len(self._native) >= MAX_SIZES:
                     self._native.pop(next(iter(self._native))).replays.known = ()
                 found = self._native[sized.block] = Natively(sized, Replays(partial(_current_queue, self.runtime)))
                 self._tell_native(sized.block)

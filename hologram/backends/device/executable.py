@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from hologram.backends import held
+from hologram.backends import folded_constants
 from hologram.backends.base import BaseExecutable
 from hologram.backends.device.code import DeviceCode, all_kernels, line_of
 from hologram.backends.device.driver import Place, Queue
@@ -29,7 +29,7 @@ from hologram.ir.leaves import FoldedConstant, leaf
 from hologram.support import debug
 from hologram.support.cached_property import cached_property
 
-MOST_SIZES = 64  # blocks that a graph with symbolic shapes keeps
+MAX_SIZES = 64  # blocks that a graph with symbolic shapes keeps
 
 
 Name = Callable[[], str]
@@ -88,7 +88,7 @@ class Executable(BaseExecutable):
         key = tuple(values[name] for name in self.execution_plan.symbols)
         found = self._sizes.get(key)
         if found is None:
-            if len(self._sizes) >= MOST_SIZES:
+            if len(self._sizes) >= MAX_SIZES:
                 self._sizes.pop(next(iter(self._sizes)), None)
             found = self._sizes[key] = self._planned(values)
         return found
@@ -177,18 +177,18 @@ class Executable(BaseExecutable):
     @cached_property
     def placed_constants(self) -> list[Any]:
         """Storages of the constants, on the device, those that are computed once too. To be asked for without the device's lock."""
-        return [self._held[c.index].storage if isinstance(c, FoldedConstant) else self.runtime.put(c) for c in self.constants]
+        return [self._folded[c.index].storage if isinstance(c, FoldedConstant) else self.runtime.put(c) for c in self.constants]
 
     @cached_property
-    def _held(self) -> list[held.Value]:
-        """What depends on constants alone."""
+    def _folded(self) -> list[folded_constants.Value]:
+        """The folded constants, shared with other programs of this device."""
         plan = self.execution_plan.initializer
         assert plan is not None
         graphs = [Graph([], [x]) for x in plan.graph.outputs]
         wanted = [(f"{self.device.name} {self.precision}\n{g}", [n.attrs[0] for n in g.nodes() if n.op is leaf]) for g in graphs]
-        return held.values(wanted, partial(self._computed_ahead, plan))
+        return folded_constants.shared(wanted, partial(self._computed_constants, plan))
 
-    def _computed_ahead(self, plan: ExecutionPlan) -> list[Any]:
+    def _computed_constants(self, plan: ExecutionPlan) -> list[Any]:
         """Storages of the results of a plan that reads constants alone."""
         block = self._maker.block(plan, {}, plan.allocate({}))
         constants = [self.runtime.put(c.attrs[0]) for c in plan.constants]
@@ -197,7 +197,7 @@ class Executable(BaseExecutable):
         def submitted() -> list[Any]:
             with Work(self.runtime) as work:
                 memories = [work.operand(c, str) for c in constants]
-                return self._put(work, block, memories, computed, _names("held constant", computed, self.line), partial(Executable.enqueue, self))
+                return self._put(work, block, memories, computed, _names("folded constant", computed, self.line), partial(Executable.enqueue, self))
 
         made = self.device.guarded(submitted)
         return [made[o.index] for o in plan.outputs]

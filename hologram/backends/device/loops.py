@@ -282,7 +282,7 @@ class _While(_Loop):
 
 
 class _Stack:
-    """Arrays side by side at ``at``, of which a step of a loop takes or gives one. Kernels may access 16 bytes at once, so where elements do not
+    """Stacked arrays at ``at``, of which a step of a loop takes or gives one. Kernels may access 16 bytes at once, so where elements do not
     begin at multiples of that, a step works on a copy. What is not ``wanted`` is written to one place."""
 
     def __init__(self, call: Call, at: Place, element: Node, wanted: bool = True) -> None:

@@ -26,7 +26,7 @@ class LanesWriter(MemoryWriter):
         super().__init__(ScalarCode(FunctionText(), functions, FLAGS[precision]), target)
         self.state: dict[Acc, list[Reg]] = {}
         self.zero: Reg | None = None  # that LLVM does not know of
-        self.parts: list[Part] = []  # of the lanes loop being written, where it is several vectors side by side
+        self.parts: list[Part] = []  # of the lanes loop being written, where one iteration takes several vectors
         self.pair_dots = summed_terms(kernel, "pair_dot") if precision != "exact" and target.has("avx512bf16") else frozenset()
         sizes = {b.dtype.itemsize for b in kernel.params + kernel.scratch}
         self.masked = target.has("avx512bw") or (target.has("avx2") and sizes <= {4, 8})
@@ -113,7 +113,7 @@ class LanesWriter(MemoryWriter):
             self._finish(monoids, self._paged_lanes(loop, monoids, reduced_pieces(loop.extent), start, stop))
 
     def _mixed_widths(self, loop: Loop) -> list[int]:
-        """Vectors that cover all columns whose accumulators fit in registers side by side; none where one vector will do, or masks are wanting."""
+        """Vectors that cover all columns whose accumulators fit in registers together; none where one vector will do, or masks are wanting."""
         accs = [a for s in loop.body if isinstance(s, Loop) for a in s.accs]
         if not accs or not isinstance(loop.extent, int) or loop.limit is not None or self._width(loop) < loop.extent:
             return []

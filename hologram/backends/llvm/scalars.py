@@ -284,7 +284,7 @@ class ScalarCode:
         """The product of two values and a third, by one fused multiply-add where the machine has it."""
         return self.f.emit(self.spell(TABLE["mad"], d, d, args, args[-1].width), scalar_type(d), args[-1].width)
 
-    # --- complex numbers, which are the bits of their parts side by side, the real one first ---------------------------
+    # --- complex numbers, which are the bits of their two parts, the real one first ---------------------------
 
     def part(self, x: Reg, which: int, ins: Ins, env: dict[Any, Reg]) -> Reg:
         """The real or imaginary part; both are picked from one view of the bits."""

@@ -18,6 +18,7 @@ from hologram.backends.device.driver import Launch, Place
 from hologram.backends.device.listing import numbered
 from hologram.backends.timing import Times
 from hologram.errors import CompileError
+from hologram.settings import settings
 from hologram.support.cached_property import cached_property
 
 _OUT_OF_MEMORY = ("MEM_OBJECT_ALLOCATION_FAILURE", "OUT_OF_RESOURCES", "OUT_OF_HOST_MEMORY", "INVALID_BUFFER_SIZE")
@@ -211,6 +212,8 @@ class Device(runtime.Device):
         if not names:
             return {}
         options = [*OPENCL.options, *(["-cl-fp32-correctly-rounded-divide-sqrt"] if self.divides_exactly else [])]
+        if settings.codegen_level == 0:
+            options.append("-cl-opt-disable")
         built = self._remembered(source, options) if self.kind == "gpu" else self._compiled(source, options)
         return {name: self.cl.Kernel(built, name) for name in names}
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-LEAST = 2e-4  # seconds of one timing: a clock's question costs less than a thousandth of it
+MIN_SECONDS = 2e-4  # seconds of one timing: a clock's question costs less than a thousandth of it
 ROUNDS = 3  # at least
 TIMINGS = 4  # in a turn: the first may find threads asleep
 PAUSE = 0.03  # seconds
@@ -91,7 +91,7 @@ def _repeats(call: Call) -> int:
     """Calls of one timing, after a first that compiles and allocates."""
     _time(call, 1)
     n = 1
-    while _time(call, n) * n < LEAST:
+    while _time(call, n) * n < MIN_SECONDS:
         n *= 2
     return n
 

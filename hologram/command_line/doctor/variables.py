@@ -16,7 +16,7 @@ SLOW = {
     "verify": "each graph, kernel and plan is proved after each pass: compiling takes several times as long",
     "checked": "kernels compare every index, and memory is poisoned and guarded: several times slower",
     "disabled_passes": "passes of the compiler are left out",
-    "codegen_level": "LLVM's code generator takes less time, programs take more",
+    "codegen_level": "compilers optimise less: they take less time, programs more",
     "native": "every call goes through Python",
     "cache": "every process compiles anew",
     "debug": "every call prints",

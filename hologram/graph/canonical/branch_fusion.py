@@ -43,7 +43,7 @@ def _pair(graph: Graph) -> tuple[Node, Node] | None:
 
 
 def _related(a: Node, b: Node) -> bool:
-    """Whether merging saves something: an operand in common, or a result that goes from one to the other."""
+    """Whether fusing the two saves something: an operand in common, or a result that goes from one to the other."""
     if a.inputs[0] is not b.inputs[0] or len(bodies(a)) != len(bodies(b)):
         return False
     if sum(len(body.graph.nodes()) for n in (a, b) for body in bodies(n)) > MAX_BODY_NODES:

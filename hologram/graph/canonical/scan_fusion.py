@@ -44,7 +44,7 @@ def _pair(graph: Graph) -> tuple[Node, Node] | None:
 
 
 def _related(a: Node, b: Node) -> bool:
-    """Whether merging saves something: an input in common, or a stack between them."""
+    """Whether fusing the two saves something: an input in common, or a stack between them."""
     if len(a.attrs[0].graph.nodes()) + len(b.attrs[0].graph.nodes()) > MAX_BODY_NODES:
         return False
     shared = {x for x in a.inputs if x.op.name != "const"}

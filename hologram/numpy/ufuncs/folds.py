@@ -1,7 +1,7 @@
 """Folds of a function of two operands along an axis: results alone, and running ones.
 
-Functions that the op table can reduce or scan do so. Others are a loop over the elements in their order; those that are associative and commutative
-go side by side first.
+Functions that are ops which reduce or scan use these. Others are a loop over the elements in order; those that are associative and commutative
+first fold several interleaved parts at once, in vector lanes, and then the partial results by halves.
 """
 
 from __future__ import annotations

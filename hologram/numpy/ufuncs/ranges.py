@@ -89,7 +89,7 @@ def _by_tree(fold: Fold, rows: Tensor, starts: Any, lengths: Any, longest: int) 
 
 
 def _in_order(fold: Fold, rows: Tensor, starts: Any, lengths: Any, longest: int) -> Tensor:
-    """The folds of all ranges side by side, an element of each at a time."""
+    """The folds of all ranges at once, vectorised over the ranges: an element of each at a time."""
 
     def step(j: Any, result: Tensor) -> Tensor:
         row = take(rows, j + starts, axis=0)

@@ -15,7 +15,7 @@ from hologram.trace.call.trace_call import trace_call
 from hologram.trace.checks import as_function, shape_of
 from hologram.trace.convert import element_type
 
-__all__ = ["ShapeDtypeStruct", "eval_shape", "taken_apart"]
+__all__ = ["ShapeDtypeStruct", "eval_shape", "flatten_described_call"]
 
 
 class ShapeDtypeStruct:
@@ -49,7 +49,7 @@ class ShapeDtypeStruct:
         return self.shape, self.dtype, self.sharding
 
 
-def taken_apart(signature: Signature, args: tuple[Any, ...], options: dict[str, Any]) -> Call:
+def flatten_described_call(signature: Signature, args: tuple[Any, ...], options: dict[str, Any]) -> Call:
     """The call with these arguments, arrays of no memory standing for descriptions. Raises ShapeError for extents that are symbols."""
 
     def of(x: Any) -> Any:
@@ -61,7 +61,7 @@ def taken_apart(signature: Signature, args: tuple[Any, ...], options: dict[str, 
         return np.broadcast_to(np.zeros((), x.dtype), shape)
 
     given, named = tree.map(of, (args, options))
-    return signature.take_apart(given, named)
+    return signature.flatten_call(given, named)
 
 
 def eval_shape(f: Callable[..., Any], /, *args: Any, **options: Any) -> Any:
@@ -74,5 +74,5 @@ def eval_shape(f: Callable[..., Any], /, *args: Any, **options: Any) -> Any:
     ShapeDtypeStruct(shape=(1000, 3), dtype=float32)
     """
     signature = Signature(as_function(f, "eval_shape"), (), (), False)
-    traced = trace_call(name_of(f), f, taken_apart(signature, args, options))
+    traced = trace_call(name_of(f), f, flatten_described_call(signature, args, options))
     return tree.unflatten(traced.out_tree, [ShapeDtypeStruct(x.shape, x.dtype) for x in traced.graph.outputs[: traced.out_tree.leaves]])

@@ -25,7 +25,7 @@ from hologram.support.user_lines import located
 from hologram.support.weak import WeakSet
 from hologram.trace import compiling, tree
 from hologram.trace.call import automatic, cache_misses
-from hologram.trace.call.abstract_eval import taken_apart
+from hologram.trace.call.abstract_eval import flatten_described_call
 from hologram.trace.call.signature import AUTOMATIC, Call, Dynamic, Signature, name_of
 from hologram.trace.call.specialisation import NATIVE_LIMIT, SPECIALISATION_LIMIT, VARIANT_LIMIT, Specialisation, home_of, realised_leaves
 from hologram.trace.call.stages import OUTPUTS, Lowered
@@ -125,7 +125,7 @@ class Jitted:
         if _disabled.depth or current() is not None or transforming():
             args, options = tree.map(self._own, (args, options))
             return self.__wrapped__(*args, **options)
-        call, found = self._specialised(self._signature.take_apart(args, options))
+        call, found = self._specialised(self._signature.flatten_call(args, options))
         if found.executable.remote:
             realised_leaves(call.leaves)
         if settings.native and not settings.nans and found.is_new(call):
@@ -252,7 +252,7 @@ class Jitted:
     def lower(self, *args: Any, **options: Any) -> Any:
         """Traces the call without running it: a :class:`~hologram.trace.call.stages.Lowered`. A :class:`~hologram.ShapeDtypeStruct` may stand for an
         array."""
-        call = taken_apart(self._signature, args, options)
+        call = flatten_described_call(self._signature, args, options)
         traced = self._trace(call)
         return Lowered(self.__name__, self._signature, call, traced, self._precision, *self._device_for(call), output=self._output)
 

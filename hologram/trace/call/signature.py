@@ -47,7 +47,7 @@ _SCALAR_NAMES = {dtype: kind.__name__ for kind, dtype in SCALAR_TYPES.items()}
 
 
 class Call:
-    """One call, taken apart. ``leaves`` are the dynamic values: Tensors, NumPy arrays, NumPy's and Python's scalars; ``keywords`` the names as the
+    """One call, flattened. ``leaves`` are the dynamic values: Tensors, NumPy arrays, NumPy's and Python's scalars; ``keywords`` the names as the
     caller wrote them; ``sizes`` the values that symbolic extents have in this call."""
 
     __slots__ = ("key", "leaves", "types", "treedef", "statics", "keywords", "sizes")
@@ -88,7 +88,7 @@ class Call:
 
 
 class Signature:
-    """How the calls of ``function`` are taken apart."""
+    """How the calls of ``function`` are flattened."""
 
     __slots__ = ("name", "parameters", "static_positions", "static_names", "automatic", "dynamic", "_accepts", "_optional")
 
@@ -150,7 +150,7 @@ class Signature:
         """The name of a positional argument, for messages."""
         return self.parameters[position] if position < len(self.parameters) else f"argument {position}"
 
-    def take_apart(self, args: tuple[Any, ...], options: dict[str, Any]) -> Call:
+    def flatten_call(self, args: tuple[Any, ...], options: dict[str, Any]) -> Call:
         """The call's parts. Raises StaticArgumentError, TreeError, ArgumentError, naming the argument."""
         statics: dict[int | str, Any] = {}
         keywords = tuple(options)
@@ -215,7 +215,7 @@ class Signature:
         return found + [p for n, value in options.items() for p, _ in tree.paths(value, n)]
 
     def paths_of(self, call: Call) -> list[str]:
-        """As :meth:`paths`, of a call that was taken apart."""
+        """As :meth:`paths`, of a flattened call."""
         args, options = tree.unflatten(call.treedef, call.leaves)
         return self.paths(args, options, call.statics)
 

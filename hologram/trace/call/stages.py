@@ -72,7 +72,7 @@ class Compiled:
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         """Runs. Raises ArgumentError for arguments of another signature, or of sizes for which the program does not hold."""
-        call = self._signature.take_apart(args, options)
+        call = self._signature.flatten_call(args, options)
         if call.key != self._key:
             difference = cache_misses.explain(self.name, cache_misses.Record(self._signature, call), [self._run.record]).partition("because")[2]
             raise located(ArgumentError(f"{self.name} was compiled for another signature:{difference}"))
@@ -164,6 +164,6 @@ def make_graph(f: Callable[..., Any]) -> Callable[..., Graph]:
     signature = Signature(as_function(f, "make_graph"), (), (), False)
 
     def graph_of(*args: Any, **options: Any) -> Graph:
-        return trace_call(name_of(f), f, signature.take_apart(args, options)).graph
+        return trace_call(name_of(f), f, signature.flatten_call(args, options)).graph
 
     return graph_of

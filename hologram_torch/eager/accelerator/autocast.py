@@ -28,7 +28,7 @@ multilabel_margin_loss binary_cross_entropy_with_logits fft_fft fft_ifft fft_fft
 fft_irfft2 fft_rfftn fft_irfftn fft_hfft fft_ihfft linalg_cond linalg_matrix_rank linalg_solve linalg_cholesky linalg_svdvals linalg_eigvals
 linalg_eigvalsh linalg_inv linalg_householder_product linalg_tensorinv linalg_tensorsolve linalg_qr linalg_cholesky_ex linalg_svd linalg_eig
 linalg_eigh linalg_lstsq linalg_inv_ex""".split()
-WIDEST_TYPE = ("cat", "stack", "index_copy")
+PROMOTED = ("cat", "stack", "index_copy")
 
 _below = torch._C.DispatchKeySet(torch._C.DispatchKey.AutocastPrivateUse1)  # type: ignore[attr-defined]
 
@@ -42,7 +42,7 @@ def require() -> None:
     library, rest = Library("aten", "IMPL"), Library("_", "IMPL")
     _libraries.extend((library, rest))
     rest.fallback(fallthrough_kernel, KEY)
-    for names, choose in ((LOWER_PRECISION, _lower), (FLOAT32, _higher), (WIDEST_TYPE, _widest)):
+    for names, choose in ((LOWER_PRECISION, _lower), (FLOAT32, _higher), (PROMOTED, _widest)):
         for name in names:
             for op in overloads(name):
                 if not op._schema.is_mutable:

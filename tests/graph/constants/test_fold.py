@@ -1,4 +1,4 @@
-"""What depends on constants alone: computed once, held, shared, and let go."""
+"""What depends on constants alone: computed once, kept, shared, and let go."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 import hologram as hg
 import hologram.numpy as hnp
 from hologram import nn
-from hologram.backends import held
+from hologram.backends import folded_constants
 from hologram.backends.llvm.toolchain import target
 from hologram.graph.schedule.tiles import panel_width
 from hologram.ir.interpreter import evaluate
@@ -208,7 +208,7 @@ def test_loops_keep_their_own_work() -> None:
     _check(f, x)
 
 
-# --- what is held ----------------------------------------------------------------------------------------------------
+# --- what is kept ----------------------------------------------------------------------------------------------------
 
 
 def test_the_limit_bounds_what_a_program_holds() -> None:
@@ -237,15 +237,15 @@ def test_reports_say_what_is_held() -> None:
 def test_programs_share_what_they_hold_and_let_it_go() -> None:
     w = hg.tensor(_array(128, 64))
     gc.collect()
-    before = len(held._known)
+    before = len(folded_constants._known)
     made = [_executable(lambda x: nn.relu(x @ w.T), _array(rows, 64)) for rows in (8, 20)]
     other = _executable(lambda x: x @ hg.tensor(np.asarray(w)).T, _array(8, 64))
     (one,), (same,), (different,) = (m.constants for m in (*made, other))
     assert one is same and one is not different
-    assert len(held._known) == before + 2
+    assert len(folded_constants._known) == before + 2
     del made, other, one, same, different
     gc.collect()
-    assert len(held._known) == before
+    assert len(folded_constants._known) == before
 
 
 def test_object_code_from_the_disk_cache_holds_the_same() -> None:

@@ -30,7 +30,7 @@ from hologram.ir.node import Node, const_value
 from hologram.ir.traversal import topological
 from tests.support.optable import REAL, mismatch, seeded, special_values
 
-MOST = 1500  # combinations of special values tried at a time
+MAX_COMBINATIONS = 1500  # combinations of special values tried at a time
 CONSTANTS: list[tuple[Any, ...]] = [(2, 4), (1, 3), (0.5, -0.25), (-3, 7), (0.0, -0.0), (float("inf"), 1.5), (float("nan"), 1)]
 MANY_SHAPES = (dtypes.float32, dtypes.int32, dtypes.bool_)  # types for which every variable is also tried as a scalar
 
@@ -76,7 +76,7 @@ def instances(rule: PatternRule, d: DType, every: list[tuple[Any, ...]] = CONSTA
     """The rule's pattern on arguments of type ``d`` (or of a variable's own type), arrays and scalars, and on several constants."""
     variables = list({v.name: v for v in rule.pattern.variables()}.values())
     free = [v for v in variables if not v.const]
-    n = 1 if not free else min(MOST, int(np.prod([special_values(type_of(v, d)).size for v in free])))
+    n = 1 if not free else min(MAX_COMBINATIONS, int(np.prod([special_values(type_of(v, d)).size for v in free])))
     shapes = list(itertools.product([(n,), ()], repeat=len(free)))
     constants = [*every, *_ends(d)] if any(v.const for v in variables) else every[:1]
     for shape, constant in itertools.product(shapes if d in MANY_SHAPES or rule.where is not None else shapes[:1], constants):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from hologram.backends.c.dialects import CUDA
 
-MOST_SPILLED = 64  # bytes of a thread
+MAX_SPILLED_BYTES = 64  # bytes of a thread
 NVCC = shutil.which("nvcc")
 
 

@@ -13,7 +13,7 @@ from tests.support.devices.c_harness import COMPILERS, EMULATION, _compile, new_
 from tests.support.devices.fake_cuda import FakeApi
 
 FUNCTIONS = Addresses._fields
-MOST = 256  # entries that are taken at one time
+MAX_ENTRIES = 256  # entries that are taken at one time
 
 
 class _Entry(ctypes.Structure):
@@ -65,8 +65,8 @@ class NativeFakeApi(FakeApi):
 
     def catch_up(self) -> None:
         with self._one_at_a_time:
-            entries = (_Entry * MOST)()
-            while n := self.library.driver_taken(entries, ctypes.c_int64(MOST)):
+            entries = (_Entry * MAX_ENTRIES)()
+            while n := self.library.driver_taken(entries, ctypes.c_int64(MAX_ENTRIES)):
                 for e in entries[:n]:
                     self._do(FUNCTIONS[e.what], list(e.arguments), e.stream, e.context)
 

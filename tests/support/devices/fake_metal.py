@@ -16,7 +16,7 @@ import numpy as np
 from tests.support.devices.c_harness import compile_kernels, new_folder
 
 _HEAD = re.compile(r"^\[\[max_total_threads_per_threadgroup\((\d+)\)\]\] kernel void (\w+)\((.*)\) {$", re.MULTILINE)
-MOST_BYTES = 4096  # of setBytes
+MAX_BYTES = 4096  # of setBytes
 MTLResourceStorageModeShared = 0
 
 
@@ -138,7 +138,7 @@ class ComputeEncoder(Encoder):
 
     def setBytes_length_atIndex_(self, data: bytes, nbytes: int, index: int) -> None:
         _whole(nbytes, index)
-        assert self.open and 0 < nbytes <= min(MOST_BYTES, memoryview(data).nbytes)
+        assert self.open and 0 < nbytes <= min(MAX_BYTES, memoryview(data).nbytes)
         self.bound[index] = np.frombuffer(data[:nbytes], np.uint8).copy(), 0
 
     def dispatchThreadgroups_threadsPerThreadgroup_(self, groups: tuple[int, int, int], items: tuple[int, int, int]) -> None:

@@ -20,7 +20,7 @@ from hologram.primitives import TABLE, Op
 from tests.support.optable import ATTRIBUTES, MOVEMENTS, accepts, mismatch, ordinary_values, rows, seeded, special_values
 
 SHAPES: list[tuple[int, ...]] = [(), (1,), (5,), (0,), (17,), (3, 5), (4, 1, 7), (2, 3, 4), (1, 33), (64, 49), (3, 3100), (3100, 2)]
-MOST_ELEMENTS = 20_000
+MAX_ELEMENTS = 20_000
 STEPS = st.integers(3, 16)
 
 
@@ -41,7 +41,7 @@ class Growth:
         x = self.draw(st.sampled_from(self.pool if self.draw(st.integers(0, 3)) == 0 else self.pool[-3:]))
         kind = self.draw(st.sampled_from(["elementwise", "elementwise", "elementwise", "movement", "ranged"]))
         node = {"elementwise": self.elementwise, "movement": self.move, "ranged": self.fold}[kind](x)
-        if 0 <= node.size <= MOST_ELEMENTS:  # type: ignore[operator]
+        if 0 <= node.size <= MAX_ELEMENTS:  # type: ignore[operator]
             self.pool.append(node)
 
     def like(self, dtype: DType, shape: tuple[Any, ...]) -> Node:

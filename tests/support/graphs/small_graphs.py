@@ -16,7 +16,7 @@ from tests.support.graphs.random_graphs import EXACT, EXACT_TYPES, RANGED, Growt
 from tests.support.optable import rows
 
 SHAPES: list[tuple[int, ...]] = [(), (1,), (5,), (0,), (17,), (3, 5), (5, 5), (4, 1, 7), (2, 3, 4), (1, 33), (6, 40), (7, 9), (9, 17)]
-MOST_ELEMENTS = 500
+MAX_ELEMENTS = 500
 SCATTERS = rows("scatter")
 
 
@@ -33,7 +33,7 @@ class SmallGrowth(Growth):
             step(self.draw(st.sampled_from(self.pool[-4:])))
         else:
             super().step()
-        if len(self.pool) > before and self.pool[-1].size > MOST_ELEMENTS:  # type: ignore[operator]
+        if len(self.pool) > before and self.pool[-1].size > MAX_ELEMENTS:  # type: ignore[operator]
             self.pool.pop()
 
     def real(self) -> Node | None:
@@ -76,7 +76,7 @@ class SmallGrowth(Growth):
             return
         y = self.draw(st.sampled_from(fitting))
         space = (*x.shape, y.shape[1])
-        if prod(space) > 4 * MOST_ELEMENTS:  # type: ignore[operator]
+        if prod(space) > 4 * MAX_ELEMENTS:  # type: ignore[operator]
             return
         terms = (self.build(TABLE["broadcast"], (a,), (space, dims)) for a, dims in ((x, (0, 1)), (y, (1, 2))))
         self.pool.append(self.build(TABLE["reduce_sum"], (self.build(TABLE["mul"], tuple(terms)),), ((1,),)))
@@ -93,7 +93,7 @@ class SmallGrowth(Growth):
         if not at.dtype.is_integer:
             at = self.build(TABLE["cast"], (at,), ("int32",))
         shape = scattered_shape(x.shape, at.shape, axis)
-        if prod(shape) > MOST_ELEMENTS:  # type: ignore[operator]
+        if prod(shape) > MAX_ELEMENTS:  # type: ignore[operator]
             return
         counted = shape and x.dtype.kind in "if" and self.draw(st.booleans())
         one = self.build(TABLE["const"], (), const_attrs(1, x.dtype))

@@ -138,7 +138,7 @@ def _side(loop: Loop, other: Loop, wanted: list[Ins | Acc], depends: dict[Ins | 
 
 
 def _stands(v: Ins, loop: Loop) -> bool:
-    """Whether a value stands in scratch, neighbours along the loop side by side and aligned."""
+    """Whether a value stands in scratch, contiguous along the loop and aligned."""
     if v.op != "load" or v.args or v.attrs[0].role != "scratch":
         return False
     split = split_linear(v.attrs[1], loop.var)

@@ -1,8 +1,8 @@
 """Which products matrix units (CUDA's ``mma.sync``) multiply, and how warps share a block of them.
 
 Also kernels of tiles (:mod:`.tiles`) whose products are such: each warp has 16 rows, all columns of them. So the four items of a row reduce it, and
-what is made of the sums of one product, element by element, can be a factor of the next as it stands: the layout of a fragment of sums, of two
-instructions side by side, is that of a fragment of 16-bit rows by terms (PTX ISA, ``mma.m16n8k16``).
+an elementwise function of the sums of one product can be a factor of the next as it stands: the fragments of sums of two neighbouring instructions
+have the layout of one fragment of 16-bit rows by terms (PTX ISA, ``mma.m16n8k16``).
 """
 
 from __future__ import annotations

@@ -111,20 +111,15 @@ class Target:
         return str(machine(self).target_data)
 
     @cached_property
-    def l1_bytes(self) -> int:
-        """First-level data cache of one core (the host's own, or what is usual)."""
-        return _cache_bytes(1) or 32 * 2**10
-
-    @cached_property
     def l2_bytes(self) -> int:
         """Second-level cache of one core (the host's own, or what is usual)."""
-        return _cache_bytes(2) or 2**20
+        return _l2_cache_bytes() or 2**20
 
 
-def _cache_bytes(level: int) -> int | None:
+def _l2_cache_bytes() -> int | None:
     for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         try:
-            if int((folder / "level").read_text()) == level and (folder / "type").read_text().strip() != "Instruction":
+            if int((folder / "level").read_text()) == 2 and (folder / "type").read_text().strip() != "Instruction":
                 text = (folder / "size").read_text().strip()
                 return int(text[:-1]) * {"K": 2**10, "M": 2**20}[text[-1]]
         except (OSError, ValueError, KeyError):
@@ -213,7 +208,7 @@ def compile_ir(text: str, target: Target | None = None, opt: str = "kernel") -> 
 
 @signal_free
 def compile_modules(texts: Sequence[str], target: Target | None, opts: Sequence[str]) -> list[bytes]:
-    """As :func:`compile_ir`, for modules that are linked together, each with passes of its own: they are compiled side by side."""
+    """As :func:`compile_ir`, for modules that are linked together, each with passes of its own: they are compiled in parallel."""
     of = target or host()
     work = [_work(text, of, opt, 0 if len(texts) == 1 else 1 + i) for i, (text, opt) in enumerate(zip(texts, opts, strict=True))]
     return emit(work)
@@ -295,7 +290,7 @@ _linkers: list[Any] = []
 def linker() -> Any:
     """LLVM's linker of this process, made once.
 
-    JITLink puts the sections of an object side by side. LLVM's older linker asks for memory section by section; in a process with much memory
+    JITLink puts the sections of an object next to each other. LLVM's older linker asks for memory section by section; in a process with much memory
     these can be further apart than code reaches, 2 GiB, and then it aborts. JITLink knows too little of Windows' object files yet."""
     near = sys.platform != "win32"
     with _machine_lock:

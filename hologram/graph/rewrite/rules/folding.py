@@ -50,8 +50,8 @@ def _commuted(b: Rewriter, dtype: DType) -> list[Node]:
 
 @rule_fn(("@commutative",), "commute", "x o y = y o x", "exact", examples=_commuted)
 def commute(node: Node, b: Rewriter) -> Node | None:
-    """Operands in the order of their structure. Equal ranks (two leaves, or hashes that collide) take the order that is there already. A sum of two
-    products keeps the written order, which decides which of them is fused with it: inputs rank by their numbers, of which no result may depend."""
+    """Orders operands by their structure. Equal ranks (two leaves, or hashes that collide) take the order that is there already. A sum of two
+    products keeps the user's order, which decides which of them is fused with it: inputs rank by their numbers, of which no result may depend."""
     x, y = node.inputs
     if node.op.name == "add" and product_of(x) is not None and product_of(y) is not None:
         return None

@@ -155,8 +155,8 @@ static inline void hg_ptx(const char *text, unsigned &r0, unsigned &r1, unsigned
 /* cp.async: an item's copies are done as late as they may be, when it waits for their group. */
 struct hg_copy { unsigned to; const void *from; int nbytes, group; };
 enum { HG_COPIES = 64 };
-static hg_copy hg_copies[HG_MOST_ITEMS][HG_COPIES];
-static int hg_copied[HG_MOST_ITEMS], hg_group_of[HG_MOST_ITEMS];
+static hg_copy hg_copies[HG_MAX_ITEMS][HG_COPIES];
+static int hg_copied[HG_MAX_ITEMS], hg_group_of[HG_MAX_ITEMS];
 static inline void hg_ptx(const char *text, unsigned to, const void *from, int nbytes) {
   if (!strstr(text, "cp.async.cg.shared.global") || to % 16 || (uintptr_t)from % 16) __builtin_trap();
   const int64_t me = hg_item_now;

@@ -3,12 +3,12 @@
 #include <string.h>
 #include <ucontext.h>
 
-enum { STACK = 256 * 1024, WIDEST = 256 };
+enum { STACK = 256 * 1024, MAX_VALUE_BYTES = 256 };
 int64_t hg_item_now, hg_group_now, hg_groups_now, hg_items_now;
-static ucontext_t scheduler, items[HG_MOST_ITEMS];
-static char *stacks[HG_MOST_ITEMS];
-static char exchanged[HG_MOST_ITEMS / HG_TEAM][HG_TEAM * WIDEST];
-static int64_t scope[HG_MOST_ITEMS]; /* what an item waits for: 0 nothing, 1 its team, 2 its group, -1 it has ended */
+static ucontext_t scheduler, items[HG_MAX_ITEMS];
+static char *stacks[HG_MAX_ITEMS];
+static char exchanged[HG_MAX_ITEMS / HG_TEAM][HG_TEAM * MAX_VALUE_BYTES];
+static int64_t scope[HG_MAX_ITEMS]; /* what an item waits for: 0 nothing, 1 its team, 2 its group, -1 it has ended */
 static hg_call work;
 static void **arguments;
 

@@ -4,7 +4,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-enum { HG_TEAM = 32, HG_MOST_ITEMS = 1024 };
+enum { HG_TEAM = 32, HG_MAX_ITEMS = 1024 };
 typedef void (*hg_call)(void **args, int64_t group, int64_t groups, int64_t item);
 
 void hg_barrier(void);                                   /* until all items of the group are here */

@@ -11,7 +11,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends import held
+from hologram.backends import folded_constants
 from hologram.errors import OutOfMemory
 from hologram.settings import override
 from tests.support.devices.some_devices import available
@@ -63,19 +63,19 @@ def test_work_on_constants_is_done_by_the_first_call(device: Any) -> None:
 def test_what_is_held_is_memory_of_the_device_as_long_as_programs_live(device: Any) -> None:
     x, w = hg.device_put(_array(3000), device.name), hg.tensor(_array(3000))
     hg.block_until_ready(hg.jit(lambda x: x + 1, device=device.name)(x))
-    before, known = _live(device), len(held._known)
+    before, known = _live(device), len(folded_constants._known)
     first = hg.jit(lambda x: x * hnp.exp(w), device=device.name).lower(x).compile()
     second = hg.jit(lambda x: x - hnp.exp(w), device=device.name).lower(x).compile()
     for made in (first, second):
         hg.block_until_ready(made(x))
         assert made.memory_analysis().held_bytes == made.memory_analysis().constant_bytes == 12_000
         assert 12_000 <= _live(device) - before < 14_000  # both programs hold the same, and not what it is made of
-    assert len(held._known) == known + 1
-    assert "held constant 0 float32[3000]" in device.runtime.pool.holdings()
+    assert len(folded_constants._known) == known + 1
+    assert "folded constant 0 float32[3000]" in device.runtime.pool.holdings()
     del first, made
     assert _live(device) - before >= 12_000
     del second
-    assert _live(device) == before and len(held._known) == known
+    assert _live(device) == before and len(folded_constants._known) == known
 
 
 def test_reports_say_what_is_held(device: Any) -> None:
@@ -105,6 +105,6 @@ def test_a_device_without_room_says_what_for(device: Any, monkeypatch: pytest.Mo
     pool.trim()
     with monkeypatch.context() as m:
         m.setattr(pool, "limit", pool.allocated_bytes + 1_500_000)
-        with pytest.raises(OutOfMemory, match="held constant 0 float32"):
+        with pytest.raises(OutOfMemory, match="folded constant 0 float32"):
             f(x)
     _same(device, f(x), _array(300_000) * np.exp(np.asarray(w)))
