@@ -117,7 +117,12 @@ def run(executable: Executable, storages: list[Any], donated: Mapping[int, int] 
     except DeviceError as e:
         raise located(e) from None
     except MemoryError as e:
-        raise located(e if isinstance(e, OutOfMemory) else OutOfMemory(str(e) or "a result is too large to allocate")) from None
+        raise out_of_memory(e) from None
+
+
+def out_of_memory(e: MemoryError) -> Exception:
+    """The error of a program whose results, or whose arena, cannot be had, with the user's line."""
+    return located(e if isinstance(e, OutOfMemory) else OutOfMemory(str(e) or "a result is too large to allocate"))
 
 
 def compile_once(key: Any, graph: Callable[[], Graph], precision: str = "standard", device: str | None = None) -> Executable:

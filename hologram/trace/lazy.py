@@ -33,11 +33,11 @@ from hologram.settings import settings
 from hologram.support import forks
 from hologram.support.user_lines import at_line, located
 from hologram.trace import recorder, tree
-from hologram.trace.compiling import compile_once, run
+from hologram.trace.compiling import compile_once, out_of_memory, run
 from hologram.trace.diagnostics.nonfinite import check_results
 from hologram.trace.host_movement import HostMovement, Spent, is_run, is_view, value_of, view_of
 from hologram.trace.lazy_donation import LOST_ATTRS, donations
-from hologram.trace.lazy_programs import numbers
+from hologram.trace.lazy_programs import known, numbers
 from hologram.trace.lazy_programs.cache import PROGRAM_LIMIT, keep
 from hologram.trace.lazy_programs.cache import programs as _programs
 from hologram.trace.lazy_programs.immediate import Immediate, immediate
@@ -169,6 +169,8 @@ def _is_kept(x: Node, reader: Op) -> bool:
 
 def realise(*tensors: Tensor) -> None:
     """Computes pending Tensors together; realised ones cost nothing. Raises LeakedTracerError for traced ones."""
+    if len(tensors) == 1 and _realised_natively(tensors[0]):
+        return
     waiting: list[Tensor] = []
     for t in tensors:
         if t._storage is None:
@@ -189,6 +191,8 @@ def realise(*tensors: Tensor) -> None:
         if donated:  # while no other thread can meet a node whose old operand is gone
             assert isinstance(call, Found)
             made = _settle(walk, _run_in_place(walk, call, donated))
+        elif len(waiting) == 1 and type(call) is Found and call.sizes is None and not (call.operands or waiting[0]._weak):
+            known.hand_over(walk, call.executable)
     if not donated:
         if isinstance(call, _Missing):
             call = call.compiled()
@@ -200,6 +204,15 @@ def realise(*tensors: Tensor) -> None:
     for t in waiting:
         if not _adopt(t):
             t._storage = made[t._node]
+
+
+def _realised_natively(t: Tensor) -> bool:
+    """Realises a Tensor whose expression native code knows; whether it did. Raises OutOfMemory, with the user's line."""
+    try:
+        with _lock:
+            return known.realise_known(t)
+    except MemoryError as e:
+        raise out_of_memory(e) from None
 
 
 def _call(walk: _Walk) -> Found | _Missing:
@@ -367,5 +380,6 @@ def _is_ready(value: Any) -> bool:
 def clear() -> None:
     """Forgets compiled expressions."""
     _programs.clear()
+    known.clear()
     _spent.clear()
     numbers.clear()

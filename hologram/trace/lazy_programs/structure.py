@@ -27,16 +27,16 @@ Numbers = tuple[Any, ...]
 
 # --- floats ----------------------------------------------------------------------------------------------------------
 
-_operands: dict[tuple[str, bytes], Any] = {}
+operands: dict[tuple[str, bytes], Any] = {}  # what :func:`scalar_operand` gave
 
 
 def scalar_operand(attrs: tuple[Any, ...]) -> Any:
     """The storage of a constant that is an argument of every program; None for one that programs have by value."""
     try:
-        return _operands[attrs]
+        return operands[attrs]
     except KeyError:
         storage = _storage_of_common(attrs) if attrs[0] in _COMMON else storage_of(attrs) if _is_operand(attrs) else None
-        remember(_operands, attrs, storage)
+        remember(operands, attrs, storage)
         return storage
 
 
@@ -124,5 +124,5 @@ def places(order: Sequence[Node]) -> Iterator[tuple[Node, tuple[str, ...]]]:
 
 def clear_memos() -> None:
     """Forgets what is remembered of constants and attributes."""
-    _operands.clear()
+    operands.clear()
     _forms.clear()

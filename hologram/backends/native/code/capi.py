@@ -92,6 +92,10 @@ def PyList_SetSlice(items: ptr, start: i64, stop: i64, others: ptr) -> i32: ...
 
 
 @external
+def PyBytes_FromStringAndSize(data: ptr, nbytes: i64) -> ptr: ...
+
+
+@external
 def PyDict_New() -> ptr: ...
 
 

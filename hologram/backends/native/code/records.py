@@ -214,6 +214,60 @@ class Bound(Struct):
     symbols: Array[i64]
 
 
+# --- lazily recorded expressions ------------------------------------------------------------------------------------------------------------
+
+
+class Root(Struct):
+    """A node of an expression that becomes a realised value."""
+
+    node: i64  # its place in the order of the walk
+    aval: ptr
+    nbytes: i64
+    size_class: i64
+    dtype_name: ptr
+
+
+class Expression(Struct):
+    """A lazily recorded expression that has a program; laid out by expressions.py."""
+
+    fingerprint: i64
+    n_key: i64  # words
+    key: Array[i64]
+    program: ptr  # Python object that keeps the code alive
+    graph: Graph
+    arena_bytes: i64
+    flags: i64
+    n_constants: i64
+    n_roots: i64
+    constants: Array[i64]
+    roots: Array[Root]
+
+
+class Expressions(Struct):
+    """The expressions that native code knows, by the fingerprints of their keys; and what it has to know of pending nodes."""
+
+    table: Array[ptr]  # open addressing, at most half full
+    mask: i64  # one less than its places, a power of 2
+    known: i64  # expressions in it; none are looked for where there are none
+    clock: i64  # walks
+    visited: Array[ptr]  # nodes of the walk under way, a hash table
+    visits: Array[i64]  # of each: the walk, and its number in it
+    pending_type: ptr
+    node_op: i64  # offsets of slots
+    node_inputs: i64
+    node_attrs: i64
+    node_shape: i64
+    node_dtype: i64
+    node_seen: i64
+    node_depth: i64
+    node_array: i64
+    leaf: ptr  # op definitions
+    const: ptr
+    operands: ptr  # dict: the Storage of a constant that is an argument, or None, by the attributes of the constant
+    nothing: ptr  # an empty tuple
+    zero: ptr
+
+
 # --- programs on devices --------------------------------------------------------------------------------------------------------------------
 
 
@@ -479,6 +533,7 @@ class Nowhere(Struct):
 heap = instance(Heap, "hg_heap")
 nowhere = instance(Nowhere, "hg_nowhere")
 process = instance(Process, "hg_process")
+expressions = instance(Expressions, "hg_expressions")
 remote = instance(Remote, "hg_remote")
 pool = instance(Pool, "hg_pool")
 progress = instance(Progress, "hg_progress")

@@ -1,0 +1,325 @@
+"""Native code that realises a pending Tensor whose expression has run before: a walk, a look-up, a run, without Python.
+
+The walk numbers the nodes that a Tensor needs in the order in which :mod:`hologram.trace.lazy` does. Its key is exact: two expressions with equal keys
+have the same ops, attributes, types, shapes and sharing, so one program computes both. Attributes and types are compared by identity; equal ones that
+are other objects are not found, and Python serves them.
+"""
+
+from __future__ import annotations
+
+from hologram.backends.native.code.call import context_give, context_take, execute, need_words
+from hologram.backends.native.code.capi import (
+    Py_DecRef,
+    Py_IncRef,
+    PyBytes_FromStringAndSize,
+    PyDict_GetItemWithError,
+    PyErr_Clear,
+    PyTuple_New,
+    PyTuple_SetItem,
+)
+from hologram.backends.native.code.dispatch.replay import slot
+from hologram.backends.native.code.dispatch.result import set_slot
+from hologram.backends.native.code.heap import storage_take
+from hologram.backends.native.code.object_layout import layout
+from hologram.backends.native.code.reading import shared
+from hologram.backends.native.code.records import Context, Expression, Object, Sized, Storage, expressions, heap, process
+
+# None is the null pointer.
+# mypy: disable-error-code="return-value"
+from hologram.backends.native_lang.language import Array, copy, exported, i64, integer, native, offset, ptr, shift_right, void
+
+Pointers, Words = Array[ptr], Array[i64]
+
+MAX_NODES = 256  # of an expression; of a larger one what Python takes is a small part of the run
+MAX_SCALARS = 32  # constants that are arguments, as in :mod:`hologram.trace.lazy_programs.structure`
+MAX_KEY = 1024  # words
+MAX_SLOTS = 512  # of a program: arguments, hidden constants, results
+VISITED = 1024  # places of the table of visited nodes, a power of 2
+NUMBER_BITS = 16  # of a node's number in a walk
+MIXER = -7046029254386353131  # 2**64 divided by the golden ratio, odd
+
+# A context's words during a walk and a run: nodes, then the key, then Storages of leaves, and of constants, then the slots of the graph.
+KEY_AT = MAX_NODES
+LEAVES_AT = KEY_AT + MAX_KEY
+SCALARS_AT = LEAVES_AT + MAX_NODES
+SLOTS_AT = SCALARS_AT + MAX_SCALARS
+ALL_WORDS = SLOTS_AT + MAX_SLOTS
+# Two words between walk and run stand in the context: ``leaf`` counts leaves, ``overflow`` constants that are arguments, ``position`` nodes.
+
+
+
+
+@native
+def number_of(node: ptr, context: Context) -> i64:
+    """The number of a node in the walk under way, which visits it if it is new; -1 where there are too many."""
+    place = shift_right(integer(node) * MIXER, 40) & (VISITED - 1)
+    stamp = expressions.clock << NUMBER_BITS
+    while expressions.visits[place] >> NUMBER_BITS == expressions.clock:
+        if expressions.visited[place] == node:
+            return expressions.visits[place] - stamp
+        place = (place + 1) & (VISITED - 1)
+    n = context.position
+    if n == MAX_NODES:
+        return -1
+    expressions.visited[place] = node
+    expressions.visits[place] = stamp + n
+    Pointers(context.words)[n] = node
+    context.position = n + 1
+    return n
+
+
+@native
+def leaf_detail(context: Context, attrs: ptr) -> ptr:
+    """The type of a leaf on the host, whose Storage is noted; None for another one."""
+    storage = Storage(Pointers(offset(attrs, layout.tuple_items))[0])
+    if storage.type != heap.storage_type:
+        return None
+    Pointers(context.words)[LEAVES_AT + context.leaf] = storage
+    context.leaf += 1
+    return storage.aval
+
+
+@native
+def constant_detail(context: Context, attrs: ptr) -> ptr:
+    """The type's name of a constant that is an argument, whose Storage is noted; the attributes of one that a program has by value; None for what
+    Python has not yet told of."""
+    storage = PyDict_GetItemWithError(expressions.operands, attrs)
+    if storage is None:
+        PyErr_Clear()
+        return None
+    if storage == process.none:
+        return attrs
+    if context.overflow == MAX_SCALARS or Object(storage).type != heap.storage_type:
+        return None
+    Pointers(context.words)[SCALARS_AT + context.overflow] = storage
+    context.overflow += 1
+    return Pointers(offset(attrs, layout.tuple_items))[0]
+
+
+@native
+def walk(context: Context, root: ptr) -> i64:
+    """Numbers the nodes that ``root`` needs, and writes the key of the expression. The words of the key; 0 for what Python is to serve."""
+    expressions.clock += 1
+    context.position = 0
+    context.leaf = 0
+    context.overflow = 0
+    number_of(root, context)
+    key = Words(offset(context.words, KEY_AT << 3))
+    n = 0
+    i = 0
+    while i < context.position:
+        node = Pointers(context.words)[i]
+        if Object(node).type != expressions.pending_type:
+            return 0
+        op = slot(node, expressions.node_op)
+        attrs = slot(node, expressions.node_attrs)
+        inputs = slot(node, expressions.node_inputs)
+        count = Sized(inputs).size
+        if n + 2 + count > MAX_KEY:
+            return 0
+        detail: ptr = None
+        if op == expressions.leaf or op == expressions.const:
+            if i == 0:
+                return 0
+            detail = leaf_detail(context, attrs) if op == expressions.leaf else constant_detail(context, attrs)
+            if detail is None:
+                return 0
+        elif Sized(attrs).size != 0:
+            detail = attrs
+        key[n] = integer(op) + (1 if slot(node, expressions.node_seen) == process.true else 0)
+        key[n + 1] = integer(detail)
+        n += 2
+        for j in range(count):
+            number = number_of(Pointers(offset(inputs, layout.tuple_items))[j], context)
+            if number < 0:
+                return 0
+            key[n] = number
+            n += 1
+        i += 1
+    return n
+
+
+@native
+def fingerprint_of_key(key: Array[i64], n: i64) -> i64:
+    """A hash of the words of a key, never 0."""
+    found = n
+    for i in range(n):
+        found = (found ^ key[i]) * MIXER
+        found = found ^ shift_right(found, 29)
+    return found | 1
+
+
+@native
+def is_equal(a: Array[i64], b: Array[i64], n: i64) -> i64:
+    for i in range(n):
+        if a[i] != b[i]:
+            return 0
+    return 1
+
+
+@native
+def find_expression(key: Array[i64], n: i64) -> Expression:
+    """The expression of this key; None for one that is not known."""
+    wanted = fingerprint_of_key(key, n)
+    place = wanted & expressions.mask
+    while expressions.table[place] is not None:
+        found = Expression(expressions.table[place])
+        if found.fingerprint == wanted and found.n_key == n and is_equal(found.key, key, n) != 0:
+            return found
+        place = (place + 1) & expressions.mask
+    return None
+
+
+# --- running --------------------------------------------------------------------------------------------------------------------------------
+
+
+@native
+def settle_node(node: ptr, storage: Storage, dtype_name: ptr) -> i64:
+    """The node becomes the leaf of a Storage, unless it has become a leaf meanwhile. Zero, and an exception, without memory."""
+    op = slot(node, expressions.node_op)
+    if op == expressions.leaf or op == expressions.const:
+        return 1
+    attrs = PyTuple_New(3)
+    if attrs is None:
+        return 0
+    PyTuple_SetItem(attrs, 0, shared(storage))
+    PyTuple_SetItem(attrs, 1, shared(slot(node, expressions.node_shape)))
+    PyTuple_SetItem(attrs, 2, shared(dtype_name))
+    set_slot(node, expressions.node_op, expressions.leaf)
+    set_slot(node, expressions.node_inputs, expressions.nothing)
+    set_slot(node, expressions.node_attrs, attrs)
+    set_slot(node, expressions.node_depth, expressions.zero)
+    set_slot(node, expressions.node_array, process.none)
+    Py_DecRef(attrs)
+    return 1
+
+
+@native
+def keep_all(objects: Array[ptr], n: i64) -> void:
+    for i in range(n):
+        Py_IncRef(objects[i])
+
+
+@native
+def drop_all(objects: Array[ptr], n: i64) -> void:
+    for i in range(n):
+        Py_DecRef(objects[i])
+
+
+@native
+def place_leaves(context: Context, slots: Array[ptr]) -> i64:
+    """The addresses of leaves and of constants that are arguments; how many there are."""
+    n = context.leaf
+    for i in range(n):
+        slots[i] = Storage(Pointers(context.words)[LEAVES_AT + i]).data
+    for i in range(context.overflow):
+        slots[n + i] = Storage(Pointers(context.words)[SCALARS_AT + i]).data
+    return n + context.overflow
+
+
+@native
+def take_roots(expression: Expression, storages: Array[ptr], slots: Array[ptr]) -> i64:
+    """New Storages of the results, and their addresses. Zero, and an exception, without memory."""
+    for i in range(expression.n_roots):
+        root = expression.roots[i]
+        made = storage_take(root.aval, root.nbytes, root.size_class)
+        if made is None:
+            drop_all(storages, i)
+            return 0
+        storages[i] = made
+        slots[i] = made.data
+    return 1
+
+
+@native
+def settle_roots(context: Context, expression: Expression, nodes: Array[ptr], storages: Array[ptr], tensor: ptr) -> i64:
+    """Values for the nodes that were computed, and for the Tensor; the others are marked as seen. Zero, and an exception, without memory."""
+    for i in range(context.position):
+        set_slot(nodes[i], expressions.node_seen, process.true)
+    for i in range(expression.n_roots):
+        if settle_node(nodes[expression.roots[i].node], storages[i], expression.roots[i].dtype_name) == 0:
+            return 0
+    root = nodes[0]
+    if slot(tensor, process.tensor_node) == root and slot(root, expressions.node_op) == expressions.leaf:
+        set_slot(tensor, process.tensor_storage, Pointers(offset(slot(root, expressions.node_attrs), layout.tuple_items))[0])
+    return 1
+
+
+@native
+def run_expression(context: Context, expression: Expression, tensor: ptr) -> i64:
+    """Runs the program of the expression that was walked, and settles its nodes. Zero, and an exception, where it fails."""
+    nodes = Pointers(context.words)
+    slots = Pointers(offset(context.words, SLOTS_AT << 3))
+    n = place_leaves(context, slots)
+    copy(offset(slots, n << 3), expression.constants, expression.n_constants << 3)
+    n += expression.n_constants
+    storages = Pointers(offset(slots, (n + expression.n_roots) << 3))
+    if take_roots(expression, storages, Pointers(offset(slots, n << 3))) == 0:
+        return 0
+    # What Python code that runs in between, a finaliser or the start of threads, may let go.
+    count = context.position
+    leaves = context.leaf
+    scalars = context.overflow
+    program = expression.program
+    n_roots = expression.n_roots
+    Py_IncRef(program)
+    keep_all(nodes, count)
+    keep_all(Pointers(offset(nodes, LEAVES_AT << 3)), leaves)
+    keep_all(Pointers(offset(nodes, SCALARS_AT << 3)), scalars)
+    done = execute(context, expression.graph, slots, expression.arena_bytes, expression.flags)
+    if done != 0:
+        context.position = count
+        done = settle_roots(context, expression, nodes, storages, tensor)
+    drop_all(storages, n_roots)
+    drop_all(Pointers(offset(nodes, SCALARS_AT << 3)), scalars)
+    drop_all(Pointers(offset(nodes, LEAVES_AT << 3)), leaves)
+    drop_all(nodes, count)
+    Py_DecRef(program)
+    return done
+
+
+@exported
+def expression_realise(module: ptr, tensor: ptr) -> ptr:
+    """METH_O: computes a pending Tensor whose expression is known; True if it did, False where Python is to do it."""
+    if expressions.known == 0 or process.tracing[0] != 0 or Object(tensor).type != process.tensor_type:
+        return shared(process.false)
+    node = slot(tensor, process.tensor_node)
+    if slot(tensor, process.tensor_storage) != process.none or slot(tensor, process.tensor_weak) != process.false:
+        return shared(process.false)
+    context = context_take()
+    if context is None:
+        return None
+    done = 0
+    failed = 0
+    if need_words(context, ALL_WORDS) == 0:
+        failed = 1
+    else:
+        n = walk(context, node)
+        if n != 0:
+            expression = find_expression(Words(offset(context.words, KEY_AT << 3)), n)
+            if expression is not None:
+                done = run_expression(context, expression, tensor)
+                failed = 1 - done
+    context_give(context)
+    if failed != 0:
+        return None
+    return shared(process.true if done != 0 else process.false)
+
+
+@exported
+def expression_key(module: ptr, node: ptr) -> ptr:
+    """METH_O: the fingerprint and the key of the expression of a pending node, as bytes; None for one that Python is to serve."""
+    context = context_take()
+    if context is None:
+        return None
+    found: ptr = None
+    if need_words(context, ALL_WORDS) != 0:
+        n = walk(context, node)
+        if n == 0:
+            found = shared(process.none)
+        else:
+            key = Words(offset(context.words, KEY_AT << 3))
+            Words(context.words)[KEY_AT - 1] = fingerprint_of_key(key, n)  # the nodes are not wanted any more
+            found = PyBytes_FromStringAndSize(offset(key, -8), (n + 1) << 3)
+    context_give(context)
+    return found
