@@ -183,6 +183,9 @@ def realise(*tensors: Tensor) -> None:
     with _lock:
         walk = _Walk([t._node for t in waiting])
         call = _call(walk)
+        if len(waiting) == 1 and type(call) is Found and call.sizes is None and not (call.operands or waiting[0]._weak):
+            if known.hand_over(walk, call.executable) and _realised_natively(waiting[0]):
+                return
         donated = (
             {}
             if call.executable is None or levels_under_way() or settings.nans
@@ -191,8 +194,6 @@ def realise(*tensors: Tensor) -> None:
         if donated:  # while no other thread can meet a node whose old operand is gone
             assert isinstance(call, Found)
             made = _settle(walk, _run_in_place(walk, call, donated))
-        elif len(waiting) == 1 and type(call) is Found and call.sizes is None and not (call.operands or waiting[0]._weak):
-            known.hand_over(walk, call.executable)
     if not donated:
         if isinstance(call, _Missing):
             call = call.compiled()

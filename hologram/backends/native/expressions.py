@@ -1,11 +1,13 @@
 """Lazily recorded expressions that native code knows: those that have run before, each with its program.
 
-An expression is found by its exact key (:mod:`.code.expressions`), which is made of addresses: of op definitions, types and attributes. What they belong
-to is kept alive here for as long as the expression is known. All are forgotten when a setting changes, when a program goes, and when there are too many.
+An expression is found by its exact key (:mod:`.code.expressions`), which is made of addresses: of op definitions, types and attributes. What they
+belong to is kept alive here for as long as the expression is known. All are forgotten when a setting changes, when a program goes, and when there are
+too many.
 """
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import struct
 import weakref
@@ -15,7 +17,7 @@ from typing import Any
 from hologram.backends.native.calls import flags
 from hologram.backends.native.code import expressions as code
 from hologram.backends.native.code.object_layout import UnknownLayout, slot_offset
-from hologram.backends.native.code.records import Expression, Root
+from hologram.backends.native.code.records import Donor, Expression, Root
 from hologram.backends.native.module import METH_O, check_size, immortal, module, why_not_native
 from hologram.backends.native.native_storage import size_class
 from hologram.backends.native.pool import the_pool
@@ -26,6 +28,7 @@ from hologram.settings import listeners, settings
 from hologram.support import debug
 
 MAX_EXPRESSIONS = 1024
+MAX_DONATING_NODES = 64  # of an expression whose references are counted
 _PLACES = 2 * MAX_EXPRESSIONS
 
 _NODE_SLOTS = ("op", "inputs", "attrs", "shape", "dtype", "seen", "depth", "array")
@@ -34,8 +37,8 @@ _NODE_SLOTS = ("op", "inputs", "attrs", "shape", "dtype", "seen", "depth", "arra
 class KnownExpressions:
     """The expressions that native code knows. There is one in a process.
 
-    ``realise(tensor)`` is a builtin function: it computes a Tensor whose expression is known and gives True; else it does nothing and gives False. Its
-    caller holds the lock under which nodes settle.
+    ``realise(tensor)`` is a builtin function: it computes a Tensor whose expression is known and gives True; else it does nothing and gives False.
+    Its caller holds the lock under which nodes settle.
     """
 
     def __init__(self, node_class: type, operands: dict[Any, Any]) -> None:
@@ -43,7 +46,7 @@ class KnownExpressions:
         m = module()
         self._state = state = m.expressions
         self._table: Any = immortal((ctypes.c_uint64 * _PLACES)())
-        self._kept: list[Any] = []
+        self._kept: dict[int, Any] = {}  # records and what they refer to, by the fingerprints of expressions
         state.table, state.mask = ctypes.addressof(self._table), _PLACES - 1
         for name in ("visited", "visits"):
             setattr(state, name, ctypes.addressof(immortal((ctypes.c_uint64 * code.VISITED)())))
@@ -54,6 +57,7 @@ class KnownExpressions:
         self.realise = m.builtin("hg_expression_realise", "realise", METH_O)
         self._key = m.builtin("hg_expression_key", "key", METH_O)
         listeners.append(self.clear)
+        atexit.register(self.clear)  # no program goes while this module does
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -62,20 +66,23 @@ class KnownExpressions:
         """Forgets all expressions; runs under way finish."""
         self._state.known = 0
         ctypes.memset(self._table, 0, ctypes.sizeof(self._table))
-        self._kept = []
+        self._kept = {}
 
-    def add(self, nodes: Sequence[Any], roots: Sequence[Any], executable: Any) -> bool:
+    def add(self, nodes: Sequence[Any], roots: Sequence[Any], executable: Any, donors: Sequence[tuple[int, int]] = ()) -> bool:
         """Knows the expression of ``nodes[0]`` from now on; False where native code cannot serve it.
 
-        ``nodes`` are the nodes of its walk in order, which are not yet settled; ``roots`` those that become values by ``executable``, in the order of its
-        results.
+        ``nodes`` are the nodes of its walk in order, which are not yet settled; ``roots`` those that become values by ``executable``, in the order of
+        its results. ``donors``: numbers of results, and of leaves in whose memory they may be put, of the same type.
         """
-        if not _is_served(executable) or settings.debug >= debug.TIMINGS or settings.nans or settings.profile:
+        donors = [] if settings.checked or len(nodes) > MAX_DONATING_NODES else donors
+        if not _is_served(executable, bool(donors)) or settings.debug >= debug.TIMINGS or settings.nans or settings.profile:
             return False
         found = self._key(nodes[0])
         if found is None:
             return False
         fingerprint, *key = struct.unpack(f"{len(found) // 8}q", found)
+        if fingerprint in self._kept:  # the same expression, or one in a million of millions
+            return True
         number = {x: i for i, x in enumerate(nodes)}
         if [number[r] for r in roots][0] != 0 or len(roots) != len(executable.computed):
             return False
@@ -84,11 +91,21 @@ class KnownExpressions:
             return False
         check_size(executable.arena_bytes)
         results = [w for r, of in zip(roots, executable.computed, strict=True) for w in _root_words(number[r], of)]
-        record = _packed(
-            {"fingerprint": fingerprint, "program": id(executable), "graph": executable.address, "arena_bytes": executable.arena_bytes}
-            | {"flags": flags(False, executable.parallel), "n_key": len(key), "n_roots": len(roots), "n_constants": len(executable.constants)},
-            {"key": key, "constants": [s.data for s in executable.constants], "roots": results},
-        )
+        uses = [_uses(nodes, roots, leaf_number) for _, leaf_number in donors]
+        values = {
+            "fingerprint": fingerprint,
+            "n_key": len(key),
+            "program": id(executable),
+            "graph": executable.address,
+            "arena_bytes": executable.arena_bytes,
+            "flags": flags(False, executable.parallel),
+            "needs_donor": int(executable.long),
+            "n_constants": len(executable.constants),
+            "n_roots": len(roots),
+            "n_donors": len(donors),
+        }
+        arrays = {"key": key, "constants": [s.data for s in executable.constants], "roots": results}
+        record = _packed(values, arrays, [(*donor, *found) for donor, found in zip(donors, uses, strict=True)])
         kept = [x.attrs[0].aval if x.op is leaf else x.attrs for x in nodes], executable.computed, executable.constants
         self._insert(fingerprint, record, (kept, weakref.ref(executable, self.clear)))
         return True
@@ -99,17 +116,17 @@ class KnownExpressions:
         place = fingerprint & (_PLACES - 1)
         while self._table[place]:
             place = (place + 1) & (_PLACES - 1)
-        self._kept.append((record, kept))
+        self._kept[fingerprint] = record, kept
         self._table[place] = ctypes.addressof(record)
         self._state.known = len(self._kept)
 
 
-def _is_served(executable: Any) -> bool:
-    """Whether native code runs this program: one for the CPU and known sizes, which is short, and computes all of its results in memory of their own."""
+def _is_served(executable: Any, may_donate: bool) -> bool:
+    """Whether native code runs this program: one for the CPU and known sizes whose results are all computed, in short or in memory of arguments."""
     return (
         getattr(executable, "address", None) is not None
         and executable.computed is not None
-        and not executable.long
+        and (may_donate or not executable.long)
         and executable.computes_all_results
     )
 
@@ -121,15 +138,36 @@ def _root_words(node: int, of: Aval) -> tuple[int, ...]:
     return tuple([values[name] for name in fields_of(Root)])
 
 
-def _packed(values: dict[str, int], arrays: dict[str, list[int]]) -> Any:
+def _uses(nodes: Sequence[Any], roots: Sequence[Any], leaf_number: int) -> tuple[int, list[int]]:
+    """The place of a leaf, and words of a record :class:`Donor`: how often nodes of an expression refer to it, and to those that need it, below the
+    roots."""
+    first = [i for i, x in enumerate(nodes) if x.op is leaf][leaf_number]
+    needed = [first]
+    words: list[int] = []
+    for i in needed:  # which grows while it is walked
+        users = [j for j, x in enumerate(nodes) for y in x.inputs if y is nodes[i]]
+        words += (i, len(users))
+        needed += [j for j in dict.fromkeys(users) if nodes[j] not in roots and j not in needed]
+    return first, words
+
+
+def _packed(values: dict[str, int], arrays: dict[str, list[int]], donors: Sequence[tuple[int, int, int, list[int]]]) -> Any:
     """A record :class:`Expression`, followed by its arrays of words."""
-    head = size_of(Expression) // 8
-    made = (ctypes.c_int64 * (head + sum(map(len, arrays.values()))))()
+    head, of_donor = size_of(Expression) // 8, size_of(Donor) // 8
+    sizes = [*map(len, arrays.values()), of_donor * len(donors), *[len(words) for *_, words in donors]]
+    made: Any = (ctypes.c_int64 * (head + sum(sizes)))()
+    start = ctypes.addressof(made)
     at = head
     for name, words in arrays.items():
-        values[name] = ctypes.addressof(made) + 8 * at
+        values[name] = start + 8 * at
         made[at : at + len(words)] = words
         at += len(words)
+    values["donors"], uses = start + 8 * at, at + of_donor * len(donors)
+    for root, number, node, words in donors:
+        fields = {"root": root, "leaf": number, "node": node, "uses": start + 8 * uses, "n_uses": len(words)}
+        made[at : at + of_donor] = [fields[name] for name in fields_of(Donor)]
+        made[uses : uses + len(words)] = words
+        at, uses = at + of_donor, uses + len(words)
     made[:head] = [values[name] for name in fields_of(Expression)]
     return made
 
@@ -137,7 +175,8 @@ def _packed(values: dict[str, int], arrays: dict[str, list[int]]) -> Any:
 def known_expressions(node_class: type, operands: dict[Any, Any]) -> KnownExpressions | None:
     """What native code is to know of pending nodes; None where calls go through Python.
 
-    ``node_class`` is that of pending nodes; ``operands`` holds the Storages of constants that are arguments, by their attributes, and None for others.
+    ``node_class`` is that of pending nodes; ``operands`` holds the Storages of constants that are arguments, by their attributes, and None for
+    others.
     """
     if why_not_native() is not None:
         return None

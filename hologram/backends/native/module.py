@@ -19,9 +19,9 @@ from hologram.backends.native.code import arrow as arrow_code
 from hologram.backends.native.code import call as call_code
 from hologram.backends.native.code import capi, object_layout
 from hologram.backends.native.code import checked as checked_code
+from hologram.backends.native.code import expressions as expression_code
 from hologram.backends.native.code import heap as heap_code
 from hologram.backends.native.code import pool as pool_code
-from hologram.backends.native.code import expressions as expression_code
 from hologram.backends.native.code import progress as progress_code
 from hologram.backends.native.code import reading as reading_code
 from hologram.backends.native.code import scalars as scalar_code

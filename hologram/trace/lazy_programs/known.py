@@ -1,7 +1,7 @@
-"""Expressions that come again and again are handed to native code, which then realises them without Python (:mod:`hologram.backends.native.expressions`).
+"""Expressions that come again are handed to native code, which then realises them without Python: see :mod:`hologram.backends.native.expressions`.
 
-Handed over are expressions of one Tensor, whose numbers the program has by value, for the CPU. Those whose result may take the memory of an argument stay
-with Python, which finds out who holds that, where the result is worth it.
+Handed over are expressions of one Tensor, whose numbers the program has by value, for the CPU. Native code finds out who holds the memory of
+arguments as :mod:`hologram.trace.lazy_donation` does.
 """
 
 from __future__ import annotations
@@ -29,25 +29,34 @@ def _known_expressions() -> Any:
 
 
 def realise_known(t: Any) -> bool:
-    """Realises a Tensor whose expression native code knows; whether it did. The caller holds the lock under which nodes settle. Raises MemoryError, and
-    what a program raises."""
+    """Realises a Tensor whose expression native code knows; whether it did. Raises MemoryError. Its caller holds the lock of nodes that settle."""
     return _realise is not None and _realise(t)
 
 
-def hand_over(walk: Any, executable: Any) -> None:
-    """Counts a run of ``executable``, which computes all of ``walk`` by value, and hands the expression over when it is time. No node has settled."""
+def hand_over(walk: Any, executable: Any) -> bool:
+    """Counts a run of ``executable``, which computes all of ``walk`` by value, and hands the expression over when it is time. No node has settled.
+
+    Whether native code may run it at once, though ``walk`` refers to the memory of arguments.
+    """
     global _realise
     if getattr(executable, "address", None) is None:
-        return
+        return False
     executable.lazy_runs += 1
     if executable.lazy_runs < RUNS:
-        return
+        return False
     executable.lazy_runs = 0
     known = _known_expressions()
-    if known is None or any(of.nbytes >= MIN_DONATED_BYTES for _, of, _ in executable.reusable):
-        return
-    if known.add(walk.order, walk.roots, executable):
-        _realise = known.realise
+    storages = walk.storages
+    donors = [
+        (i, d)
+        for i, of, numbers in executable.reusable
+        for d in numbers
+        if of.nbytes >= MIN_DONATED_BYTES and d < len(storages) and storages[d].aval is of
+    ]
+    if known is None or not known.add(walk.order, walk.roots, executable, donors):
+        return False
+    _realise = known.realise
+    return not donors
 
 
 def clear() -> None:

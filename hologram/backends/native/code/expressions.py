@@ -1,8 +1,8 @@
 """Native code that realises a pending Tensor whose expression has run before: a walk, a look-up, a run, without Python.
 
-The walk numbers the nodes that a Tensor needs in the order in which :mod:`hologram.trace.lazy` does. Its key is exact: two expressions with equal keys
-have the same ops, attributes, types, shapes and sharing, so one program computes both. Attributes and types are compared by identity; equal ones that
-are other objects are not found, and Python serves them.
+The walk numbers the nodes that a Tensor needs in the order in which :mod:`hologram.trace.lazy` does. Its key is exact: two expressions with equal
+keys have the same ops, attributes, types, shapes and sharing, so one program computes both. Attributes and types are compared by identity; equal ones
+that are other objects are not found, and Python serves them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hologram.backends.native.code.dispatch.result import set_slot
 from hologram.backends.native.code.heap import storage_take
 from hologram.backends.native.code.object_layout import layout
 from hologram.backends.native.code.reading import shared
-from hologram.backends.native.code.records import Context, Expression, Object, Sized, Storage, expressions, heap, process
+from hologram.backends.native.code.records import Context, Donor, Expression, Object, Sized, Storage, expressions, heap, process
 
 # None is the null pointer.
 # mypy: disable-error-code="return-value"
@@ -43,10 +43,9 @@ KEY_AT = MAX_NODES
 LEAVES_AT = KEY_AT + MAX_KEY
 SCALARS_AT = LEAVES_AT + MAX_NODES
 SLOTS_AT = SCALARS_AT + MAX_SCALARS
+PYTHONS_TURN = 255  # one walk in so many is not looked for, so that Python sees which programs are in use
 ALL_WORDS = SLOTS_AT + MAX_SLOTS
-# Two words between walk and run stand in the context: ``leaf`` counts leaves, ``overflow`` constants that are arguments, ``position`` nodes.
-
-
+# Of the context, ``position`` counts nodes, ``leaf`` leaves, and ``overflow`` constants that are arguments.
 
 
 @native
@@ -218,16 +217,61 @@ def place_leaves(context: Context, slots: Array[ptr]) -> i64:
 
 
 @native
-def take_roots(expression: Expression, storages: Array[ptr], slots: Array[ptr]) -> i64:
-    """New Storages of the results, and their addresses. Zero, and an exception, without memory."""
+def is_given_up(context: Context, donor: Donor) -> i64:
+    """Whether nobody but the expression holds the memory of a leaf, nor a node that needs it, below the roots. No Python code may run between this
+    and the program."""
+    storage = Storage(Pointers(context.words)[LEAVES_AT + donor.leaf])
+    if storage.owner is not None:
+        return 0
+    nodes = Pointers(context.words)
+    set_slot(nodes[donor.node], expressions.node_array, process.none)  # which is remembered for readers, who have views of their own
+    if storage.exports != 0 or storage.refcount != 1:
+        return 0
+    for i in range(donor.n_uses >> 1):
+        if Object(nodes[donor.uses[2 * i]]).refcount != donor.uses[2 * i + 1]:
+            return 0
+    return 1
+
+
+@native
+def has_donor(context: Context, expression: Expression) -> i64:
+    for i in range(expression.n_donors):
+        if is_given_up(context, expression.donors[i]) != 0:
+            return 1
+    return 0
+
+
+@native
+def is_taken(storages: Array[ptr], n: i64, storage: ptr) -> i64:
+    for i in range(n):
+        if storages[i] == storage:
+            return 1
+    return 0
+
+
+@native
+def donated(context: Context, expression: Expression, storages: Array[ptr], root: i64) -> ptr:
+    """The Storage that a root takes over from a leaf; None where it has one of its own."""
+    for i in range(expression.n_donors):
+        if expression.donors[i].root == root and is_given_up(context, expression.donors[i]) != 0:
+            found = Pointers(context.words)[LEAVES_AT + expression.donors[i].leaf]
+            if is_taken(storages, root, found) == 0:
+                return shared(found)
+    return None
+
+
+@native
+def take_roots(context: Context, expression: Expression, storages: Array[ptr], slots: Array[ptr]) -> i64:
+    """Owned Storages for the results, and their addresses. Zero, and an exception, without memory."""
     for i in range(expression.n_roots):
-        root = expression.roots[i]
-        made = storage_take(root.aval, root.nbytes, root.size_class)
-        if made is None:
+        storages[i] = donated(context, expression, storages, i) if expression.n_donors != 0 else None
+        if storages[i] is None:
+            root = expression.roots[i]
+            storages[i] = storage_take(root.aval, root.nbytes, root.size_class)
+        if storages[i] is None:
             drop_all(storages, i)
             return 0
-        storages[i] = made
-        slots[i] = made.data
+        slots[i] = Storage(storages[i]).data
     return 1
 
 
@@ -254,7 +298,7 @@ def run_expression(context: Context, expression: Expression, tensor: ptr) -> i64
     copy(offset(slots, n << 3), expression.constants, expression.n_constants << 3)
     n += expression.n_constants
     storages = Pointers(offset(slots, (n + expression.n_roots) << 3))
-    if take_roots(expression, storages, Pointers(offset(slots, n << 3))) == 0:
+    if take_roots(context, expression, storages, Pointers(offset(slots, n << 3))) == 0:
         return 0
     # What Python code that runs in between, a finaliser or the start of threads, may let go.
     count = context.position
@@ -295,9 +339,9 @@ def expression_realise(module: ptr, tensor: ptr) -> ptr:
         failed = 1
     else:
         n = walk(context, node)
-        if n != 0:
+        if n != 0 and expressions.clock & PYTHONS_TURN != 0:
             expression = find_expression(Words(offset(context.words, KEY_AT << 3)), n)
-            if expression is not None:
+            if expression is not None and (expression.needs_donor == 0 or has_donor(context, expression) != 0):
                 done = run_expression(context, expression, tensor)
                 failed = 1 - done
     context_give(context)

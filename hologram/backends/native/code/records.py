@@ -227,6 +227,16 @@ class Root(Struct):
     dtype_name: ptr
 
 
+class Donor(Struct):
+    """A leaf in whose memory a root may be put, if nobody but the expression holds it."""
+
+    root: i64
+    leaf: i64
+    node: i64  # of the leaf
+    uses: Array[i64]  # pairs: the place of a node, and how often nodes of the expression refer to it, which is all that may
+    n_uses: i64  # words
+
+
 class Expression(Struct):
     """A lazily recorded expression that has a program; laid out by expressions.py."""
 
@@ -237,10 +247,13 @@ class Expression(Struct):
     graph: Graph
     arena_bytes: i64
     flags: i64
+    needs_donor: i64  # it takes long where no root takes over memory: then Python runs it, which gives up the GIL
     n_constants: i64
     n_roots: i64
+    n_donors: i64
     constants: Array[i64]
     roots: Array[Root]
+    donors: Array[Donor]  # those of a root follow each other, the best first
 
 
 class Expressions(Struct):
