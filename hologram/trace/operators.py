@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from array import array as pyarray
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -326,14 +326,24 @@ def elementwise(op: Op, *args: Any) -> Tensor:
 
 # --- lean operators --------------------------------------------------------------------------------------------------
 
-_weak_constants: dict[Any, Node] = {}
-_learned: list[dict[DType, DType]] = []  # the types of results, by those of the operands, of each operator
+
+class LeanOperator(NamedTuple):
+    """What a function of :func:`binary_operator` or :func:`unary_operator` records without a detour."""
+
+    op: Op
+    results: dict[DType, DType]  # the types of results, by those of the operands, as they have been found
+    arity: int
+    swapped: bool
+
+
+weak_constants: dict[Any, Node] = {}  # of numbers beside an operand, by (type of the operand, class of the number, number)
+lean_operators: dict[Callable[..., Any], LeanOperator] = {}
 
 
 def _forget() -> None:
     """Forgets types that depend on settings."""
-    for results in _learned:
-        results.clear()
+    for lean in lean_operators.values():
+        lean.results.clear()
     recorder.forget_types()
 
 
@@ -364,7 +374,7 @@ def _remember(node: Any, dtype: DType, scalar: Any) -> None:
         return
     made = [x for x in node.inputs if x.op is recorder.const]
     if len(node.inputs) == 2 and len(made) == 1 and made[0].dtype is dtype:
-        remember(_weak_constants, (dtype, type(scalar), scalar), made[0])
+        remember(weak_constants, (dtype, type(scalar), scalar), made[0])
 
 
 def _new_constant(dtype: DType, kind: type, scalar: Any) -> Node | None:
@@ -373,7 +383,7 @@ def _new_constant(dtype: DType, kind: type, scalar: Any) -> Node | None:
         return None
     node = constant(scalar, dtype)
     if scalar < 0 or scalar > 0:
-        remember(_weak_constants, (dtype, kind, scalar), node)
+        remember(weak_constants, (dtype, kind, scalar), node)
     return node
 
 
@@ -397,7 +407,6 @@ def binary_operator(op: Op, swapped: bool = False, general: Callable[[Any, Any],
     if general is None:
         general = lambda x, y: elementwise(op, x, y)  # noqa: E731
     results: dict[DType, DType] = {}
-    _learned.append(results)
     is_equality = op is ew.eq or op is ew.ne
 
     def slow(x1: Any, x2: Any) -> Any:
@@ -434,7 +443,7 @@ def binary_operator(op: Op, swapped: bool = False, general: Callable[[Any, Any],
             weak = x1._weak and x2._weak
         else:
             try:
-                b = _weak_constants.get((dtype, kind, x2))
+                b = weak_constants.get((dtype, kind, x2))
             except TypeError:
                 b = None
             if b is None:
@@ -465,13 +474,13 @@ def binary_operator(op: Op, swapped: bool = False, general: Callable[[Any, Any],
             relieve(t)
         return t
 
+    lean_operators[method] = LeanOperator(op, results, 2, swapped)
     return method
 
 
 def unary_operator(op: Op) -> Callable[[Any], Any]:
     """The function of one operand for ``op``, with a lean path as in :func:`binary_operator`."""
     results: dict[DType, DType] = {}
-    _learned.append(results)
 
     def slow(x: Any) -> Any:
         t = elementwise(op, x)
@@ -507,4 +516,5 @@ def unary_operator(op: Op) -> Callable[[Any], Any]:
             relieve(t)
         return t
 
+    lean_operators[function] = LeanOperator(op, results, 1, False)
     return function

@@ -12,6 +12,7 @@ from typing import Any
 
 from hologram.trace.lazy_donation import MIN_DONATED_BYTES
 from hologram.trace.lazy_programs.structure import operands
+from hologram.trace.native_operators import make_native
 from hologram.trace.recorder import Pending
 
 RUNS = 4  # of a program by Python before its expression is handed over, and again where native code did not find it
@@ -25,7 +26,10 @@ def _known_expressions() -> Any:
     """What native code knows; None where there is no native code. It needs LLVM, so it is imported when a program has run."""
     from hologram.backends.native import expressions
 
-    return expressions.known_expressions(Pending, operands)
+    found = expressions.known_expressions(Pending, operands)
+    if found is not None:
+        make_native()
+    return found
 
 
 def realise_known(t: Any) -> bool:

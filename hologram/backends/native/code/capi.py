@@ -144,6 +144,10 @@ def PyLong_FromUnsignedLongLong(n: i64) -> ptr: ...
 
 
 @external
+def PyMethod_New(function: ptr, obj: ptr) -> ptr: ...
+
+
+@external
 def PyErr_Occurred() -> ptr: ...
 
 

@@ -17,12 +17,10 @@ from hologram.backends.native.code.capi import (
     PyTuple_New,
     PyTuple_SetItem,
 )
-from hologram.backends.native.code.dispatch.replay import slot
-from hologram.backends.native.code.dispatch.result import set_slot
 from hologram.backends.native.code.heap import storage_take
 from hologram.backends.native.code.object_layout import layout
-from hologram.backends.native.code.reading import shared
 from hologram.backends.native.code.records import Context, Donor, Expression, Object, Sized, Storage, expressions, heap, process
+from hologram.backends.native.code.slots import set_slot, shared, slot
 
 # None is the null pointer.
 # mypy: disable-error-code="return-value"

@@ -281,6 +281,30 @@ class Expressions(Struct):
     zero: ptr
 
 
+class Operator(Struct):
+    """A Python object: an operator of Tensors, which native code records where it knows how, and Python elsewhere."""
+
+    refcount: u32 = at(0)
+    type: ptr = at(8)
+    vectorcall: ptr = at(16)
+    op: ptr
+    results: ptr  # dict: the type of the result, by that of the operands
+    python: ptr  # the function that records everything else
+    name: ptr
+    doc: ptr
+    arity: i64
+    swapped: i64
+
+
+class Recorder(Struct):
+    """What native code has to know to record ops lazily. Of nodes it knows by :class:`Expressions`."""
+
+    constants: ptr  # dict: the node of a number beside an operand, by (type of the operand, class of the number, number)
+    max_depth: i64
+    aval_shape: i64  # offsets of slots
+    dtype_name: i64
+
+
 # --- programs on devices --------------------------------------------------------------------------------------------------------------------
 
 
@@ -547,6 +571,7 @@ heap = instance(Heap, "hg_heap")
 nowhere = instance(Nowhere, "hg_nowhere")
 process = instance(Process, "hg_process")
 expressions = instance(Expressions, "hg_expressions")
+recorder = instance(Recorder, "hg_recorder")
 remote = instance(Remote, "hg_remote")
 pool = instance(Pool, "hg_pool")
 progress = instance(Progress, "hg_progress")

@@ -1,0 +1,201 @@
+"""Native code that records an operator of Tensors outside of traces: a pending node and its Tensor.
+
+It takes Tensors of one type and shape, or of one type where one has no axes, and Tensors beside numbers that Python has met there. Everything else,
+and whatever raises, is the Python function's.
+"""
+
+from __future__ import annotations
+
+from hologram.backends.native.code.capi import (
+    Py_DecRef,
+    PyDict_GetItemWithError,
+    PyErr_Clear,
+    PyErr_Occurred,
+    PyLong_AsLongLong,
+    PyLong_FromLongLong,
+    PyMethod_New,
+    PyObject_RichCompareBool,
+    PyObject_Vectorcall,
+    PyTuple_New,
+    PyTuple_SetItem,
+    PyType_GenericAlloc,
+)
+from hologram.backends.native.code.records import Object, Operator, Sized, Storage, expressions, heap, process, recorder
+from hologram.backends.native.code.slots import first_value, set_slot, shared, slot
+
+# None is the null pointer.
+# mypy: disable-error-code="return-value"
+from hologram.backends.native_lang.language import Array, exported, i64, native, ptr, shift_right
+
+EQUAL = 2  # Py_EQ
+
+
+@native
+def new_node(op: ptr, inputs: ptr, attrs: ptr, shape: ptr, dtype: ptr, depth: i64) -> ptr:
+    """An owned pending node; ``inputs`` and ``attrs``, owned tuples, become its own. None, and an exception, without memory."""
+    made: ptr = None
+    level = PyLong_FromLongLong(depth)
+    if inputs is not None and attrs is not None and level is not None:
+        made = PyType_GenericAlloc(expressions.pending_type, 0)
+    if made is not None:
+        first_value(made, expressions.node_op, op)
+        first_value(made, expressions.node_inputs, inputs)
+        first_value(made, expressions.node_attrs, attrs)
+        first_value(made, expressions.node_shape, shape)
+        first_value(made, expressions.node_dtype, dtype)
+        first_value(made, expressions.node_seen, process.false)
+        first_value(made, expressions.node_depth, level)
+        first_value(made, expressions.node_array, process.none)
+    Py_DecRef(inputs)
+    Py_DecRef(attrs)
+    Py_DecRef(level)
+    return made
+
+
+@native
+def leaf_of(tensor: ptr) -> ptr:
+    """The leaf of a realised Tensor on the host, which becomes its node, borrowed. None, maybe with an exception, for one that Python is to see."""
+    storage = Storage(slot(tensor, process.tensor_storage))
+    if storage.type != heap.storage_type or storage.owner is not None:
+        return None
+    shape = slot(storage.aval, recorder.aval_shape)
+    dtype = slot(storage.aval, heap.aval_dtype)
+    attrs = PyTuple_New(3)
+    if attrs is None:
+        return None
+    PyTuple_SetItem(attrs, 0, shared(storage))
+    PyTuple_SetItem(attrs, 1, shared(shape))
+    PyTuple_SetItem(attrs, 2, shared(slot(dtype, recorder.dtype_name)))
+    made = new_node(expressions.leaf, shared(expressions.nothing), attrs, shape, dtype, 0)
+    if made is not None:
+        set_slot(tensor, process.tensor_node, made)
+        Py_DecRef(made)
+    return made
+
+
+@native
+def pending_of(tensor: ptr) -> ptr:
+    """The node of a Tensor, borrowed; None, maybe with an exception, for one that Python is to see."""
+    node = slot(tensor, process.tensor_node)
+    if node == process.none:
+        return leaf_of(tensor)
+    return node if Object(node).type == expressions.pending_type else None
+
+
+@native
+def constant_beside(dtype: ptr, number: ptr) -> ptr:
+    """The node that Python has made of a number beside an operand of this type, borrowed; None, maybe with an exception, where it has not."""
+    kind = Object(number).type
+    if kind != process.float_type and kind != process.int_type:
+        return None
+    key = PyTuple_New(3)
+    if key is None:
+        return None
+    PyTuple_SetItem(key, 0, shared(dtype))
+    PyTuple_SetItem(key, 1, shared(kind))
+    PyTuple_SetItem(key, 2, shared(number))
+    found = PyDict_GetItemWithError(recorder.constants, key)
+    Py_DecRef(key)
+    return found
+
+
+@native
+def depth_of(node: ptr) -> i64:
+    return PyLong_AsLongLong(slot(node, expressions.node_depth))
+
+
+@native
+def common_shape(a: ptr, b: ptr) -> ptr:
+    """The shape of an op on operands of these shapes, borrowed; None where they are to be broadcast along axes."""
+    if a == b or Sized(b).size == 0:
+        return a
+    if Sized(a).size == 0:
+        return b
+    return a if PyObject_RichCompareBool(a, b, EQUAL) == 1 else None
+
+
+@native
+def new_pending(node: ptr, weak: ptr) -> ptr:
+    """The Tensor of a node, which becomes its own; None, and an exception, without memory."""
+    if node is None:
+        return None
+    tensor = PyType_GenericAlloc(process.tensor_type, 0)
+    if tensor is not None:
+        first_value(tensor, process.tensor_node, node)
+        first_value(tensor, process.tensor_storage, process.none)
+        first_value(tensor, process.tensor_weak, weak)
+    Py_DecRef(node)
+    return tensor
+
+
+@native
+def record_unary(operator: Operator, x: ptr) -> ptr:
+    """The Tensor of an op; None, maybe with an exception, where Python is to record it."""
+    a = pending_of(x)
+    if a is None:
+        return None
+    dtype = PyDict_GetItemWithError(operator.results, slot(a, expressions.node_dtype))
+    depth = depth_of(a)
+    if dtype is None or depth >= recorder.max_depth:
+        return None
+    inputs = PyTuple_New(1)
+    if inputs is not None:
+        PyTuple_SetItem(inputs, 0, shared(a))
+    shape = slot(a, expressions.node_shape)
+    return new_pending(new_node(operator.op, inputs, shared(expressions.nothing), shape, dtype, depth + 1), slot(x, process.tensor_weak))
+
+
+@native
+def record_binary(operator: Operator, x: ptr, y: ptr) -> ptr:
+    """As :func:`record_unary`."""
+    a = pending_of(x)
+    if a is None:
+        return None
+    of = slot(a, expressions.node_dtype)
+    weak = slot(x, process.tensor_weak)
+    b: ptr = None
+    if Object(y).type == process.tensor_type:
+        b = pending_of(y)
+        if slot(y, process.tensor_weak) == process.false:
+            weak = process.false
+    elif weak == process.false:
+        b = constant_beside(of, y)
+    if b is None or slot(b, expressions.node_dtype) != of:
+        return None
+    shape = common_shape(slot(a, expressions.node_shape), slot(b, expressions.node_shape))
+    dtype = PyDict_GetItemWithError(operator.results, of)
+    depth = depth_of(a)
+    if depth_of(b) > depth:
+        depth = depth_of(b)
+    if shape is None or dtype is None or depth >= recorder.max_depth:
+        return None
+    inputs = PyTuple_New(2)
+    if inputs is not None:
+        PyTuple_SetItem(inputs, operator.swapped, shared(a))
+        PyTuple_SetItem(inputs, 1 - operator.swapped, shared(b))
+    return new_pending(new_node(operator.op, inputs, shared(expressions.nothing), shape, dtype, depth + 1), weak)
+
+
+@exported
+def operator_call(operator: Operator, args: Array[ptr], flagged: i64, kwnames: ptr) -> ptr:
+    """The vectorcall function of operators. The highest bit of ``flagged``, the number of arguments, says what may be done with ``args[-1]``."""
+    if shift_right(flagged << 1, 1) == operator.arity and kwnames is None and process.tracing[0] == 0 and is_tensor(args[0]) != 0:
+        made = record_unary(operator, args[0]) if operator.arity == 1 else record_binary(operator, args[0], args[1])
+        if made is not None:
+            return made
+        if PyErr_Occurred() is not None:
+            PyErr_Clear()
+    return PyObject_Vectorcall(operator.python, args, flagged, kwnames)
+
+
+@native
+def is_tensor(x: ptr) -> i64:
+    return 1 if Object(x).type == process.tensor_type else 0
+
+
+@exported
+def operator_bind(operator: ptr, obj: ptr, kind: ptr) -> ptr:
+    """The ``__get__`` of operators: a bound method, or the operator itself where it is read from the class."""
+    if obj is None or obj == process.none:
+        return shared(operator)
+    return PyMethod_New(operator, obj)
