@@ -11,7 +11,7 @@ import atexit
 import ctypes
 import struct
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hologram.backends.native.calls import flags
@@ -22,7 +22,8 @@ from hologram.backends.native.module import METH_O, check_size, immortal, module
 from hologram.backends.native.native_storage import size_class
 from hologram.backends.native.pool import the_pool
 from hologram.backends.native_lang.language import fields_of, size_of
-from hologram.ir.aval import Aval
+from hologram.dtypes import float32, float64
+from hologram.ir.aval import Aval, aval
 from hologram.ir.leaves import const, leaf
 from hologram.settings import listeners, settings
 from hologram.support import debug
@@ -41,7 +42,7 @@ class KnownExpressions:
     Its caller holds the lock under which nodes settle.
     """
 
-    def __init__(self, node_class: type, operands: dict[Any, Any]) -> None:
+    def __init__(self, node_class: type, operands: dict[Any, Any], by_value: Iterable[float]) -> None:
         the_pool()
         m = module()
         self._state = state = m.expressions
@@ -54,6 +55,10 @@ class KnownExpressions:
             setattr(state, f"node_{name}", slot_offset(node_class, name))
         state.pending_type, state.leaf, state.const = id(immortal(node_class)), id(immortal(leaf)), id(immortal(const))
         state.operands, state.nothing, state.zero = id(immortal(operands)), id(immortal(())), id(immortal(0))
+        numbers, floats = sorted(by_value), [(id(d.name), id(immortal(aval(d, ()))), d.itemsize) for d in (float32, float64)]
+        state.by_value, state.n_by_value = ctypes.addressof(immortal((ctypes.c_double * len(numbers))(*numbers))), len(numbers)
+        words = [w for row in floats for w in row]
+        state.float_types, state.n_float_types = ctypes.addressof(immortal((ctypes.c_int64 * len(words))(*words))), len(floats)
         self.realise = m.builtin("hg_expression_realise", "realise", METH_O)
         self._key = m.builtin("hg_expression_key", "key", METH_O)
         listeners.append(self.clear)
@@ -172,15 +177,15 @@ def _packed(values: dict[str, int], arrays: dict[str, list[int]], donors: Sequen
     return made
 
 
-def known_expressions(node_class: type, operands: dict[Any, Any]) -> KnownExpressions | None:
+def known_expressions(node_class: type, operands: dict[Any, Any], by_value: Iterable[float]) -> KnownExpressions | None:
     """What native code is to know of pending nodes; None where calls go through Python.
 
     ``node_class`` is that of pending nodes; ``operands`` holds the Storages of constants that are arguments, by their attributes, and None for
-    others.
+    others; ``by_value`` are numbers that programs have by value, as they have what is not finite.
     """
     if why_not_native() is not None:
         return None
     try:
-        return KnownExpressions(node_class, operands)
+        return KnownExpressions(node_class, operands, by_value)
     except UnknownLayout:
         return None

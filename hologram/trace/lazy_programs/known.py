@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hologram.trace.lazy_donation import MIN_DONATED_BYTES
-from hologram.trace.lazy_programs.structure import operands
+from hologram.trace.lazy_programs.structure import KNOWN_TO_RULES, operands
 from hologram.trace.native_operators import make_native
 from hologram.trace.recorder import Pending
 
@@ -26,7 +26,7 @@ def _known_expressions() -> Any:
     """What native code knows; None where there is no native code. It needs LLVM, so it is imported when a program has run."""
     from hologram.backends.native import expressions
 
-    found = expressions.known_expressions(Pending, operands)
+    found = expressions.known_expressions(Pending, operands, KNOWN_TO_RULES)
     if found is not None:
         make_native()
     return found

@@ -96,6 +96,10 @@ def PyBytes_FromStringAndSize(data: ptr, nbytes: i64) -> ptr: ...
 
 
 @external
+def PyBytes_AsString(obj: ptr) -> ptr: ...
+
+
+@external
 def PyDict_New() -> ptr: ...
 
 

@@ -11,22 +11,23 @@ from hologram.backends.native.code.call import context_give, context_take, execu
 from hologram.backends.native.code.capi import (
     Py_DecRef,
     Py_IncRef,
+    PyBytes_AsString,
     PyBytes_FromStringAndSize,
     PyDict_GetItemWithError,
     PyErr_Clear,
     PyTuple_New,
     PyTuple_SetItem,
 )
-from hologram.backends.native.code.heap import storage_take
+from hologram.backends.native.code.heap import storage_take, storage_unwritten
 from hologram.backends.native.code.object_layout import layout
 from hologram.backends.native.code.records import Context, Donor, Expression, Object, Sized, Storage, expressions, heap, process
 from hologram.backends.native.code.slots import set_slot, shared, slot
 
 # None is the null pointer.
 # mypy: disable-error-code="return-value"
-from hologram.backends.native_lang.language import Array, copy, exported, i64, integer, native, offset, ptr, shift_right, void
+from hologram.backends.native_lang.language import Array, copy, exported, f32, f64, i64, integer, native, offset, ptr, shift_right, void
 
-Pointers, Words = Array[ptr], Array[i64]
+Pointers, Words, Doubles, Singles = Array[ptr], Array[i64], Array[f64], Array[f32]
 
 MAX_NODES = 256  # of an expression; of a larger one what Python takes is a small part of the run
 MAX_SCALARS = 32  # constants that are arguments, as in :mod:`hologram.trace.lazy_programs.structure`
@@ -77,29 +78,55 @@ def leaf_detail(context: Context, attrs: ptr) -> ptr:
 
 
 @native
+def is_by_value(x: f64) -> i64:
+    """Whether programs have a number by value: those that rewrite rules look for, and what is not finite."""
+    for i in range(expressions.n_by_value):
+        if x == expressions.by_value[i]:
+            return 1
+    return 0 if x - x == 0.0 else 1
+
+
+@native
+def new_operand(name: ptr, bits: ptr) -> ptr:
+    """An owned Storage of a constant that Python has not seen as an argument; None for one that it is to see. Never an exception."""
+    for i in range(expressions.n_float_types):
+        of = expressions.float_types[i]
+        if of.name == name:
+            data = PyBytes_AsString(bits)
+            if is_by_value(Doubles(data)[0] if of.nbytes == 8 else Singles(data)[0]) != 0:
+                return None
+            made = storage_unwritten(of.aval, 0)
+            if made is None:
+                PyErr_Clear()
+                return None
+            copy(made.data, data, of.nbytes)
+            return made
+    return None
+
+
+@native
 def constant_detail(context: Context, attrs: ptr) -> ptr:
-    """The type's name of a constant that is an argument, whose Storage is noted; the attributes of one that a program has by value; None for what
-    Python has not yet told of."""
+    """The type's name of a constant that is an argument, whose Storage is noted, owned; the attributes of one that a program has by value; None for
+    what Python is to see."""
+    items = Pointers(offset(attrs, layout.tuple_items))
     storage = PyDict_GetItemWithError(expressions.operands, attrs)
-    if storage is None:
-        PyErr_Clear()
-        return None
     if storage == process.none:
         return attrs
-    if context.overflow == MAX_SCALARS or Object(storage).type != heap.storage_type:
+    if context.overflow == MAX_SCALARS:
+        return None
+    storage = new_operand(items[0], items[1]) if storage is None else shared(storage)
+    if storage is None:
         return None
     Pointers(context.words)[SCALARS_AT + context.overflow] = storage
     context.overflow += 1
-    return Pointers(offset(attrs, layout.tuple_items))[0]
+    return items[0] if Object(storage).type == heap.storage_type else None
 
 
 @native
 def walk(context: Context, root: ptr) -> i64:
-    """Numbers the nodes that ``root`` needs, and writes the key of the expression. The words of the key; 0 for what Python is to serve."""
+    """Numbers the nodes that ``root`` needs, and writes the key of the expression. The words of the key; 0 for what Python is to serve. The caller
+    calls :func:`end_walk`."""
     expressions.clock += 1
-    context.position = 0
-    context.leaf = 0
-    context.overflow = 0
     number_of(root, context)
     key = Words(offset(context.words, KEY_AT << 3))
     n = 0
@@ -134,6 +161,27 @@ def walk(context: Context, root: ptr) -> i64:
             n += 1
         i += 1
     return n
+
+
+@native
+def begin_walk() -> Context:
+    """A context with room for a walk and a run; None, and an exception, without memory."""
+    context = context_take()
+    if context is None:
+        return None
+    context.position = 0
+    context.leaf = 0
+    context.overflow = 0
+    if need_words(context, ALL_WORDS) == 0:
+        context_give(context)
+        return None
+    return context
+
+
+@native
+def end_walk(context: Context, scalars: i64) -> void:
+    drop_all(Pointers(offset(context.words, SCALARS_AT << 3)), scalars)
+    context_give(context)
 
 
 @native
@@ -301,19 +349,16 @@ def run_expression(context: Context, expression: Expression, tensor: ptr) -> i64
     # What Python code that runs in between, a finaliser or the start of threads, may let go.
     count = context.position
     leaves = context.leaf
-    scalars = context.overflow
     program = expression.program
     n_roots = expression.n_roots
     Py_IncRef(program)
     keep_all(nodes, count)
     keep_all(Pointers(offset(nodes, LEAVES_AT << 3)), leaves)
-    keep_all(Pointers(offset(nodes, SCALARS_AT << 3)), scalars)
     done = execute(context, expression.graph, slots, expression.arena_bytes, expression.flags)
     if done != 0:
         context.position = count
         done = settle_roots(context, expression, nodes, storages, tensor)
     drop_all(storages, n_roots)
-    drop_all(Pointers(offset(nodes, SCALARS_AT << 3)), scalars)
     drop_all(Pointers(offset(nodes, LEAVES_AT << 3)), leaves)
     drop_all(nodes, count)
     Py_DecRef(program)
@@ -328,40 +373,33 @@ def expression_realise(module: ptr, tensor: ptr) -> ptr:
     node = slot(tensor, process.tensor_node)
     if slot(tensor, process.tensor_storage) != process.none or slot(tensor, process.tensor_weak) != process.false:
         return shared(process.false)
-    context = context_take()
+    context = begin_walk()
     if context is None:
         return None
-    done = 0
-    failed = 0
-    if need_words(context, ALL_WORDS) == 0:
-        failed = 1
-    else:
-        n = walk(context, node)
-        if n != 0 and expressions.clock & PYTHONS_TURN != 0:
-            expression = find_expression(Words(offset(context.words, KEY_AT << 3)), n)
-            if expression is not None and (expression.needs_donor == 0 or has_donor(context, expression) != 0):
-                done = run_expression(context, expression, tensor)
-                failed = 1 - done
-    context_give(context)
-    if failed != 0:
-        return None
-    return shared(process.true if done != 0 else process.false)
+    result = process.false
+    n = walk(context, node)
+    scalars = context.overflow
+    if n != 0 and expressions.clock & PYTHONS_TURN != 0:
+        expression = find_expression(Words(offset(context.words, KEY_AT << 3)), n)
+        if expression is not None and (expression.needs_donor == 0 or has_donor(context, expression) != 0):
+            result = process.true if run_expression(context, expression, tensor) != 0 else None
+    end_walk(context, scalars)
+    return result if result is None else shared(result)
 
 
 @exported
 def expression_key(module: ptr, node: ptr) -> ptr:
     """METH_O: the fingerprint and the key of the expression of a pending node, as bytes; None for one that Python is to serve."""
-    context = context_take()
+    context = begin_walk()
     if context is None:
         return None
+    n = walk(context, node)
     found: ptr = None
-    if need_words(context, ALL_WORDS) != 0:
-        n = walk(context, node)
-        if n == 0:
-            found = shared(process.none)
-        else:
-            key = Words(offset(context.words, KEY_AT << 3))
-            Words(context.words)[KEY_AT - 1] = fingerprint_of_key(key, n)  # the nodes are not wanted any more
-            found = PyBytes_FromStringAndSize(offset(key, -8), (n + 1) << 3)
-    context_give(context)
+    if n == 0:
+        found = shared(process.none)
+    else:
+        key = Words(offset(context.words, KEY_AT << 3))
+        Words(context.words)[KEY_AT - 1] = fingerprint_of_key(key, n)  # the nodes are not wanted any more
+        found = PyBytes_FromStringAndSize(offset(key, -8), (n + 1) << 3)
+    end_walk(context, context.overflow)
     return found

@@ -4,7 +4,7 @@ records of process-wide state."""
 from __future__ import annotations
 
 from hologram.backends.llvm.abi import ARENA_AT, ARENA_BYTES_AT, BAR_DONE_AT, CANCELLED_AT, PENDING_AT, SCRATCH_AT
-from hologram.backends.native_lang.language import Array, Function, Struct, at, i32, i64, instance, ptr, u32, void
+from hologram.backends.native_lang.language import Array, Function, Struct, at, f64, i32, i64, instance, ptr, u32, void
 
 SIZE_CLASSES = 192  # covers every size up to 2**52 bytes
 JOB_SLOTS = 16  # parallel kernels in flight at one time; a caller that finds none free works alone
@@ -256,6 +256,14 @@ class Expression(Struct):
     donors: Array[Donor]  # those of a root follow each other, the best first
 
 
+class FloatType(Struct):
+    """A type of floats whose constants native code makes arguments of."""
+
+    name: ptr
+    aval: ptr  # of one element
+    nbytes: i64
+
+
 class Expressions(Struct):
     """The expressions that native code knows, by the fingerprints of their keys; and what it has to know of pending nodes."""
 
@@ -277,6 +285,10 @@ class Expressions(Struct):
     leaf: ptr  # op definitions
     const: ptr
     operands: ptr  # dict: the Storage of a constant that is an argument, or None, by the attributes of the constant
+    float_types: Array[FloatType]
+    n_float_types: i64
+    by_value: Array[f64]  # numbers that programs have by value
+    n_by_value: i64
     nothing: ptr  # an empty tuple
     zero: ptr
 
