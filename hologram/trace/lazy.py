@@ -12,7 +12,7 @@ not pile up the turns before. Of a product that a sum takes unrounded the factor
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -169,7 +169,7 @@ def _is_kept(x: Node, reader: Op) -> bool:
 
 def realise(*tensors: Tensor) -> None:
     """Computes pending Tensors together; realised ones cost nothing. Raises LeakedTracerError for traced ones."""
-    if len(tensors) == 1 and _realised_natively(tensors[0]):
+    if _realised_natively(tensors):
         return
     waiting: list[Tensor] = []
     for t in tensors:
@@ -183,8 +183,8 @@ def realise(*tensors: Tensor) -> None:
     with _lock:
         walk = _Walk([t._node for t in waiting])
         call = _call(walk)
-        if len(waiting) == 1 and type(call) is Found and call.sizes is None and not (call.operands or waiting[0]._weak):
-            if known.hand_over(walk, call.executable) and _realised_natively(waiting[0]):
+        if type(call) is Found and call.sizes is None and not call.operands and not any([t._weak for t in waiting]):
+            if known.hand_over(walk, len({t._node for t in waiting}), call.executable) and _realised_natively(waiting):
                 return
         donated = (
             {}
@@ -207,11 +207,11 @@ def realise(*tensors: Tensor) -> None:
             t._storage = made[t._node]
 
 
-def _realised_natively(t: Tensor) -> bool:
-    """Realises a Tensor whose expression native code knows; whether it did. Raises OutOfMemory, with the user's line."""
+def _realised_natively(tensors: Sequence[Tensor]) -> bool:
+    """Realises Tensors whose expression native code knows; whether it did. Raises OutOfMemory, with the user's line."""
     try:
         with _lock:
-            return known.realise_known(t)
+            return known.realise_known(tensors)
     except MemoryError as e:
         raise out_of_memory(e) from None
 

@@ -294,10 +294,22 @@ def node_as(x: Node | Any, dtype: DType) -> Node:
 def stretched(what: str, nodes: Sequence[Node]) -> tuple[Node, ...]:
     """Nodes of one shape, scalars excepted: what an elementwise op takes."""
     first = nodes[0].shape
-    if all(x.shape == first or not x.shape for x in nodes):
+    for x in nodes:
+        if x.shape and x.shape != first:
+            break
+    else:
         return tuple(nodes)
     shape = broadcast_shapes(what, [x.shape for x in nodes])
     return tuple(x if not x.shape else broadcast_node(x, shape) for x in nodes)
+
+
+def _are_plain(args: Sequence[Any]) -> bool:
+    """Whether all of ``args`` are Tensors and Python scalars, as most are."""
+    for x in args:
+        kind = type(x)
+        if kind is not tensor_class and kind not in SCALARS:
+            return False
+    return True
 
 
 def promoted(what: str, args: Sequence[Any], adjust: Callable[[DType], DType] | None = None, keep: bool = False) -> tuple[list[Node], DType, bool]:
@@ -305,9 +317,10 @@ def promoted(what: str, args: Sequence[Any], adjust: Callable[[DType], DType] | 
 
     With ``keep`` a weak type is the one that weak values are computed in, for a caller who gives a weak result; else the one that others see.
     """
-    args = with_tensors(args, what)
-    if any(isinstance(x, np.inexact) for x in args):
-        args = beside_scalars(args, what)
+    if not _are_plain(args):
+        args = with_tensors(args, what)
+        if any(isinstance(x, np.inexact) for x in args):
+            args = beside_scalars(args, what)
     operands = [operand(x, what) for x in args]
     common, weak = common_type(operands)
     dtype = common if adjust is None else adjust(common)

@@ -11,20 +11,21 @@ import atexit
 import ctypes
 import struct
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hologram.backends.native.calls import flags
 from hologram.backends.native.code import expressions as code
 from hologram.backends.native.code.object_layout import UnknownLayout, slot_offset
 from hologram.backends.native.code.records import Donor, Expression, Root
-from hologram.backends.native.module import METH_O, check_size, immortal, module, why_not_native
+from hologram.backends.native.module import METH_FASTCALL, check_size, immortal, module, why_not_native
 from hologram.backends.native.native_storage import size_class
 from hologram.backends.native.pool import the_pool
 from hologram.backends.native_lang.language import fields_of, size_of
 from hologram.dtypes import float32, float64
 from hologram.ir.aval import Aval, aval
 from hologram.ir.leaves import const, leaf
+from hologram.ir.op import MULTI_RESULT
 from hologram.settings import listeners, settings
 from hologram.support import debug
 
@@ -38,7 +39,7 @@ _NODE_SLOTS = ("op", "inputs", "attrs", "shape", "dtype", "seen", "depth", "arra
 class KnownExpressions:
     """The expressions that native code knows. There is one in a process.
 
-    ``realise(tensor)`` is a builtin function: it computes a Tensor whose expression is known and gives True; else it does nothing and gives False.
+    ``realise(*tensors)`` is a builtin function: it computes Tensors whose expression is known and gives True; else it does nothing and gives False.
     Its caller holds the lock under which nodes settle.
     """
 
@@ -59,8 +60,8 @@ class KnownExpressions:
         state.by_value, state.n_by_value = ctypes.addressof(immortal((ctypes.c_double * len(numbers))(*numbers))), len(numbers)
         words = [w for row in floats for w in row]
         state.float_types, state.n_float_types = ctypes.addressof(immortal((ctypes.c_int64 * len(words))(*words))), len(floats)
-        self.realise = m.builtin("hg_expression_realise", "realise", METH_O)
-        self._key = m.builtin("hg_expression_key", "key", METH_O)
+        self.realise = m.builtin("hg_expression_realise", "realise", METH_FASTCALL)
+        self._key = m.builtin("hg_expression_key", "key", METH_FASTCALL)
         listeners.append(self.clear)
         atexit.register(self.clear)  # no program goes while this module does
 
@@ -73,8 +74,8 @@ class KnownExpressions:
         ctypes.memset(self._table, 0, ctypes.sizeof(self._table))
         self._kept = {}
 
-    def add(self, nodes: Sequence[Any], roots: Sequence[Any], executable: Any, donors: Sequence[tuple[int, int]] = ()) -> bool:
-        """Knows the expression of ``nodes[0]`` from now on; False where native code cannot serve it.
+    def add(self, nodes: Sequence[Any], asked: int, roots: Sequence[Any], executable: Any, donors: Sequence[tuple[int, int]] = ()) -> bool:
+        """Knows the expression of the first ``asked`` of ``nodes`` from now on; False where native code cannot serve it.
 
         ``nodes`` are the nodes of its walk in order, which are not yet settled; ``roots`` those that become values by ``executable``, in the order of
         its results. ``donors``: numbers of results, and of leaves in whose memory they may be put, of the same type.
@@ -82,14 +83,14 @@ class KnownExpressions:
         donors = [] if settings.checked or len(nodes) > MAX_DONATING_NODES else donors
         if not _is_served(executable, bool(donors)) or settings.debug >= debug.TIMINGS or settings.nans or settings.profile:
             return False
-        found = self._key(nodes[0])
+        found = self._key(*nodes[:asked])
         if found is None:
             return False
         fingerprint, *key = struct.unpack(f"{len(found) // 8}q", found)
         if fingerprint in self._kept:  # the same expression, or one in a million of millions
             return True
         number = {x: i for i, x in enumerate(nodes)}
-        if [number[r] for r in roots][0] != 0 or len(roots) != len(executable.computed):
+        if len(roots) != len(executable.computed) or not _is_key_of(key, nodes, number):
             return False
         slots = sum(x.op is leaf or x.op is const for x in nodes) + len(executable.constants) + 2 * len(roots)
         if slots > code.MAX_SLOTS:
@@ -134,6 +135,17 @@ def _is_served(executable: Any, may_donate: bool) -> bool:
         and (may_donate or not executable.long)
         and executable.computes_all_results
     )
+
+
+def _is_key_of(key: Sequence[int], nodes: Sequence[Any], number: Mapping[Any, int]) -> bool:
+    """Whether native code has walked these nodes in this order. Not where one gives several results: who holds the others is no part of the key."""
+    at = 1
+    for x in nodes:
+        expected = [number[y] for y in x.inputs]
+        if x.op.kind in MULTI_RESULT or key[at] & ~1 != id(x.op) or list(key[at + 2 : at + 2 + len(expected)]) != expected:
+            return False
+        at += 2 + len(expected)
+    return at == len(key)
 
 
 def _root_words(node: int, of: Aval) -> tuple[int, ...]:

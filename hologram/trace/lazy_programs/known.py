@@ -1,13 +1,13 @@
 """Expressions that come again are handed to native code, which then realises them without Python: see :mod:`hologram.backends.native.expressions`.
 
-Handed over are expressions of one Tensor, whose numbers the program has by value, for the CPU. Native code finds out who holds the memory of
+Handed over are expressions whose numbers the program has by value, for the CPU. Native code finds out who holds the memory of
 arguments as :mod:`hologram.trace.lazy_donation` does.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hologram.trace.lazy_donation import MIN_DONATED_BYTES
@@ -18,7 +18,7 @@ from hologram.trace.recorder import Pending
 RUNS = 4  # of a program by Python before its expression is handed over, and again where native code did not find it
 
 
-_realise: Callable[[Any], bool] | None = None  # of native code, once it has been told of an expression
+_realise: Callable[..., bool] | None = None  # of native code, once it has been told of an expression
 
 
 @functools.cache
@@ -32,13 +32,14 @@ def _known_expressions() -> Any:
     return found
 
 
-def realise_known(t: Any) -> bool:
-    """Realises a Tensor whose expression native code knows; whether it did. Raises MemoryError. Its caller holds the lock of nodes that settle."""
-    return _realise is not None and _realise(t)
+def realise_known(tensors: Sequence[Any]) -> bool:
+    """Realises Tensors whose expression native code knows; whether it did. Raises MemoryError. Its caller holds the lock of nodes that settle."""
+    return _realise is not None and _realise(*tensors)
 
 
-def hand_over(walk: Any, executable: Any) -> bool:
-    """Counts a run of ``executable``, which computes all of ``walk`` by value, and hands the expression over when it is time. No node has settled.
+def hand_over(walk: Any, asked: int, executable: Any) -> bool:
+    """Counts a run of ``executable``, which computes all of ``walk`` by value, and hands the expression over when it is time. The first ``asked``
+    nodes are wanted; none has settled.
 
     Whether native code may run it at once, though ``walk`` refers to the memory of arguments.
     """
@@ -57,7 +58,7 @@ def hand_over(walk: Any, executable: Any) -> bool:
         for d in numbers
         if of.nbytes >= MIN_DONATED_BYTES and d < len(storages) and storages[d].aval is of
     ]
-    if known is None or not known.add(walk.order, walk.roots, executable, donors):
+    if known is None or not known.add(walk.order, asked, walk.roots, executable, donors):
         return False
     _realise = known.realise
     return not donors

@@ -95,6 +95,10 @@ EXPRESSIONS: dict[str, Callable[[Any, Any], Any]] = {
     "a sort": lambda x, y: hnp.sort(x) - y,
     "a cumulative sum": lambda x, y: hnp.cumsum(x + y),
     "a constant": lambda x, y: x + hnp.arange(6.0),
+    "a result of several": lambda x, y: hg.linalg.qr(x.reshape(3, 2) + y.reshape(3, 2))[1],
+    "another of them": lambda x, y: hg.linalg.qr(x.reshape(3, 2) + y.reshape(3, 2))[0],
+    "two of them": lambda x, y: (lambda q, r: q @ r)(*hg.linalg.qr(x.reshape(3, 2) + y.reshape(3, 2))),
+    "a loop": lambda x, y: hg.fori_loop(0, 3, lambda i, x: x * y + i, x),
     "nothing but constants": lambda x, y: hnp.arange(6.0) * 2,
 }
 
@@ -136,6 +140,27 @@ def test_what_is_read_twice_is_kept(at_once: None, walks: list[int]) -> None:
         for found, e in ((z, expected + 1.5), (w, expected * 2.5), (v, expected - 3.5), (y, expected)):
             np.testing.assert_allclose(np.asarray(ready(found)), e, rtol=1e-14)
         assert y._node.op.name == "leaf"
+
+
+def test_several_are_realised_together(at_once: None, walks: list[int]) -> None:
+    """Values that share work, one of them twice, one realised already, one that only another needs."""
+    for k in range(12):
+        x = hg.tensor(np.arange(4.0) + k)
+        y = x * x
+        z, w, done = y + 1.25, y - x, ready(x + 2.5)
+        hg.eval(z, w, done, z)
+        assert y._storage is None
+        for found, e in (
+            (z, (np.arange(4.0) + k) ** 2 + 1.25),
+            (w, (np.arange(4.0) + k) ** 2 - np.arange(4.0) - k),
+            (done, np.arange(4.0) + k + 2.5),
+        ):
+            np.testing.assert_array_equal(np.asarray(found), e)
+    assert len(walks) < 12
+    for k in range(5):  # two results of a program that computes one
+        a, b = x + 1.5, x + 1.5
+        hg.eval(*((b, a) if k % 2 else (a, b)))
+        np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
 
 
 N = 1 << 16
@@ -273,7 +298,7 @@ def test_threads(at_once: None) -> None:
 
 # --- random programs -------------------------------------------------------------------------------------------------
 
-STEPS = ("add", "sub", "mul", "where", "scale", "int", "set", "assign", "slice", "flip", "sum", "sin", "read", "hold", "drop")
+STEPS = ("add", "sub", "mul", "where", "scale", "int", "set", "assign", "slice", "flip", "sum", "sin", "read", "hold", "drop", "eval")
 STEP = st.tuples(st.sampled_from(STEPS), st.integers(0, 7), st.integers(0, 7), st.sampled_from([0.5, -0.0, 1.0, 2.75]))
 
 
@@ -313,6 +338,8 @@ def random_program(xp: Any, x: Any, program: list[tuple[str, int, int, float]]) 
             read.append(np.array(ready(a) if lazily else a))
         elif what == "hold":
             read.append(np.asarray(ready(a)) if lazily else a.copy())
+        elif what == "eval":
+            hg.eval(*(values[: 1 + j] if lazily else ()))
         elif len(values) > 3:
             del values[i % len(values)]
     return read + [np.array(ready(v) if lazily else v) for v in values]

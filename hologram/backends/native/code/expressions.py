@@ -123,13 +123,13 @@ def constant_detail(context: Context, attrs: ptr) -> ptr:
 
 
 @native
-def walk(context: Context, root: ptr) -> i64:
-    """Numbers the nodes that ``root`` needs, and writes the key of the expression. The words of the key; 0 for what Python is to serve. The caller
-    calls :func:`end_walk`."""
-    expressions.clock += 1
-    number_of(root, context)
+def walk(context: Context) -> i64:
+    """Numbers the nodes that the roots need, which have been visited, and writes the key of the expression. The words of the key; 0 for what Python
+    is to serve. The caller calls :func:`end_walk`."""
+    roots = context.position
     key = Words(offset(context.words, KEY_AT << 3))
-    n = 0
+    key[0] = roots
+    n = 1
     i = 0
     while i < context.position:
         node = Pointers(context.words)[i]
@@ -143,7 +143,7 @@ def walk(context: Context, root: ptr) -> i64:
             return 0
         detail: ptr = None
         if op == expressions.leaf or op == expressions.const:
-            if i == 0:
+            if i < roots:
                 return 0
             detail = leaf_detail(context, attrs) if op == expressions.leaf else constant_detail(context, attrs)
             if detail is None:
@@ -169,6 +169,7 @@ def begin_walk() -> Context:
     context = context_take()
     if context is None:
         return None
+    expressions.clock += 1
     context.position = 0
     context.leaf = 0
     context.overflow = 0
@@ -179,8 +180,8 @@ def begin_walk() -> Context:
 
 
 @native
-def end_walk(context: Context, scalars: i64) -> void:
-    drop_all(Pointers(offset(context.words, SCALARS_AT << 3)), scalars)
+def end_walk(context: Context) -> void:
+    drop_all(Pointers(offset(context.words, SCALARS_AT << 3)), context.overflow)
     context_give(context)
 
 
@@ -322,21 +323,26 @@ def take_roots(context: Context, expression: Expression, storages: Array[ptr], s
 
 
 @native
-def settle_roots(context: Context, expression: Expression, nodes: Array[ptr], storages: Array[ptr], tensor: ptr) -> i64:
-    """Values for the nodes that were computed, and for the Tensor; the others are marked as seen. Zero, and an exception, without memory."""
+def settle_roots(context: Context, expression: Expression, nodes: Array[ptr], storages: Array[ptr]) -> i64:
+    """Values for the nodes that were computed; the others are marked as seen. Zero, and an exception, without memory."""
     for i in range(context.position):
         set_slot(nodes[i], expressions.node_seen, process.true)
     for i in range(expression.n_roots):
         if settle_node(nodes[expression.roots[i].node], storages[i], expression.roots[i].dtype_name) == 0:
             return 0
-    root = nodes[0]
-    if slot(tensor, process.tensor_node) == root and slot(root, expressions.node_op) == expressions.leaf:
-        set_slot(tensor, process.tensor_storage, Pointers(offset(slot(root, expressions.node_attrs), layout.tuple_items))[0])
     return 1
 
 
 @native
-def run_expression(context: Context, expression: Expression, tensor: ptr) -> i64:
+def adopt(tensor: ptr) -> void:
+    """Gives a Tensor the value that its node has got."""
+    node = slot(tensor, process.tensor_node)
+    if Object(node).type == expressions.pending_type and slot(node, expressions.node_op) == expressions.leaf:
+        set_slot(tensor, process.tensor_storage, Pointers(offset(slot(node, expressions.node_attrs), layout.tuple_items))[0])
+
+
+@native
+def run_expression(context: Context, expression: Expression) -> i64:
     """Runs the program of the expression that was walked, and settles its nodes. Zero, and an exception, where it fails."""
     nodes = Pointers(context.words)
     slots = Pointers(offset(context.words, SLOTS_AT << 3))
@@ -356,8 +362,7 @@ def run_expression(context: Context, expression: Expression, tensor: ptr) -> i64
     keep_all(Pointers(offset(nodes, LEAVES_AT << 3)), leaves)
     done = execute(context, expression.graph, slots, expression.arena_bytes, expression.flags)
     if done != 0:
-        context.position = count
-        done = settle_roots(context, expression, nodes, storages, tensor)
+        done = settle_roots(context, expression, nodes, storages)
     drop_all(storages, n_roots)
     drop_all(Pointers(offset(nodes, LEAVES_AT << 3)), leaves)
     drop_all(nodes, count)
@@ -365,41 +370,66 @@ def run_expression(context: Context, expression: Expression, tensor: ptr) -> i64
     return done
 
 
+@native
+def visit_roots(context: Context, tensors: Array[ptr], n: i64) -> i64:
+    """Visits the nodes of Tensors that are pending, in order. Zero where one is neither pending nor realised, or there are too many."""
+    for i in range(n):
+        if Object(tensors[i]).type != process.tensor_type or slot(tensors[i], process.tensor_weak) != process.false:
+            return 0
+        if slot(tensors[i], process.tensor_storage) == process.none and number_of(slot(tensors[i], process.tensor_node), context) < 0:
+            return 0
+    return context.position
+
+
+@native
+def realise_pending(context: Context, tensors: Array[ptr], count: i64) -> ptr:
+    """True, False, or None, as :func:`expression_realise`, borrowed."""
+    if visit_roots(context, tensors, count) == 0 or expressions.clock & PYTHONS_TURN == 0:
+        return process.false
+    n = walk(context)
+    if n == 0:
+        return process.false
+    expression = find_expression(Words(offset(context.words, KEY_AT << 3)), n)
+    if expression is None or (expression.needs_donor != 0 and has_donor(context, expression) == 0):
+        return process.false
+    if run_expression(context, expression) == 0:
+        return None
+    for i in range(count):
+        if slot(tensors[i], process.tensor_storage) == process.none:
+            adopt(tensors[i])
+    return process.true
+
+
 @exported
-def expression_realise(module: ptr, tensor: ptr) -> ptr:
-    """METH_O: computes a pending Tensor whose expression is known; True if it did, False where Python is to do it."""
-    if expressions.known == 0 or process.tracing[0] != 0 or Object(tensor).type != process.tensor_type:
-        return shared(process.false)
-    node = slot(tensor, process.tensor_node)
-    if slot(tensor, process.tensor_storage) != process.none or slot(tensor, process.tensor_weak) != process.false:
+def expression_realise(module: ptr, tensors: Array[ptr], n: i64) -> ptr:
+    """METH_FASTCALL: computes pending Tensors whose expression is known; True if it did, False where Python is to do it."""
+    if expressions.known == 0 or process.tracing[0] != 0:
         return shared(process.false)
     context = begin_walk()
     if context is None:
         return None
-    result = process.false
-    n = walk(context, node)
-    scalars = context.overflow
-    if n != 0 and expressions.clock & PYTHONS_TURN != 0:
-        expression = find_expression(Words(offset(context.words, KEY_AT << 3)), n)
-        if expression is not None and (expression.needs_donor == 0 or has_donor(context, expression) != 0):
-            result = process.true if run_expression(context, expression, tensor) != 0 else None
-    end_walk(context, scalars)
+    result = realise_pending(context, tensors, n)
+    end_walk(context)
     return result if result is None else shared(result)
 
 
 @exported
-def expression_key(module: ptr, node: ptr) -> ptr:
-    """METH_O: the fingerprint and the key of the expression of a pending node, as bytes; None for one that Python is to serve."""
+def expression_key(module: ptr, nodes: Array[ptr], n: i64) -> ptr:
+    """METH_FASTCALL: the fingerprint and the key of the expression of pending nodes, as bytes; None for one that Python is to serve."""
     context = begin_walk()
     if context is None:
         return None
-    n = walk(context, node)
+    visited = 1
+    for i in range(n):
+        if number_of(nodes[i], context) < 0:
+            visited = 0
+    words = walk(context) if visited != 0 else 0
     found: ptr = None
-    if n == 0:
+    if words == 0:
         found = shared(process.none)
     else:
         key = Words(offset(context.words, KEY_AT << 3))
-        Words(context.words)[KEY_AT - 1] = fingerprint_of_key(key, n)  # the nodes are not wanted any more
-        found = PyBytes_FromStringAndSize(offset(key, -8), (n + 1) << 3)
-    end_walk(context, context.overflow)
+        Words(context.words)[KEY_AT - 1] = fingerprint_of_key(key, words)  # the nodes are not wanted any more
+        found = PyBytes_FromStringAndSize(offset(key, -8), (words + 1) << 3)
+    end_walk(context)
     return found
