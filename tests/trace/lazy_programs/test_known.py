@@ -163,6 +163,18 @@ def test_several_are_realised_together(at_once: None, walks: list[int]) -> None:
         np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
 
 
+def test_results_of_one_op_that_others_hold(at_once: None) -> None:
+    """What an op gives is computed together, for whoever holds it: nobody, or a pending value."""
+    rng = np.random.default_rng(0)
+    for k in range(12):
+        a = rng.standard_normal((4, 3))
+        q, r = hg.linalg.qr(hg.tensor(a) * 1.5)
+        held = r if k % 3 else r * 2.5
+        del r
+        np.testing.assert_allclose(np.asarray(ready(q + 0.5)), np.linalg.qr(a * 1.5)[0] + 0.5, atol=1e-12)
+        np.testing.assert_allclose(np.asarray(held), np.linalg.qr(a * 1.5)[1] * (1.0 if k % 3 else 2.5), atol=1e-12)
+
+
 N = 1 << 16
 
 
