@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hologram.trace import operators
+from hologram.trace import operators, recorder
 from hologram.trace.operators import lean_operators, weak_constants
 from hologram.trace.tensor import Tensor
 
@@ -32,13 +32,13 @@ def _native(function: Callable[..., Any]) -> Any:
 
 
 def make_native() -> None:
-    """Replaces the operators of Tensors, and the functions of all who registered. Raises UnknownLayout."""
+    """Replaces the operators of Tensors, the functions of all who registered, and what makes nodes in the recorder. Raises UnknownLayout."""
     global _is_native
     if _is_native:
         return
     from hologram.backends.native import recording
 
-    recording.prepare(weak_constants, operators.DEPTH_LIMIT)
+    recorder.pending = recording.prepare(weak_constants, operators.DEPTH_LIMIT)
     _is_native = True
     for name, function in list(vars(Tensor).items()):
         if callable(function) and function in lean_operators:

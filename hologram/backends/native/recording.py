@@ -9,7 +9,7 @@ from typing import Any
 
 from hologram.backends.native.code.object_layout import slot_offset
 from hologram.backends.native.code.records import Operator
-from hologram.backends.native.module import Record, immortal, module
+from hologram.backends.native.module import METH_FASTCALL, Record, immortal, module
 from hologram.backends.native.native_storage import (
     DISALLOW_INSTANTIATION,
     HAVE_VERSION_TAG,
@@ -43,14 +43,16 @@ def _type() -> Any:
     return make_type(b"hologram.operator", size_of(Operator), flags, slots)
 
 
-def prepare(constants: dict[Any, Any], max_depth: int) -> None:
-    """Tells native code of the nodes that numbers have become beside operands, and of the depth at which expressions are realised.
+def prepare(constants: dict[Any, Any], max_depth: int) -> Callable[..., Any]:
+    """Tells native code of the nodes that numbers have become beside operands, and of the depth at which expressions are realised. Gives a builtin
+    function that makes a pending node, of an op, inputs, attributes, a shape and a type.
 
     What it is to know of nodes it has been told by :mod:`.expressions`. Raises UnknownLayout.
     """
     state = module().recorder
     state.aval_shape, state.dtype_name = slot_offset(Aval, "shape"), slot_offset(DType, "name")
     state.constants, state.max_depth = id(immortal(constants)), max_depth
+    return module().builtin("hg_pending_new", "pending", METH_FASTCALL)
 
 
 def operator(python: Callable[..., Any], op: Any, results: dict[Any, Any], arity: int, swapped: bool) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from hologram.backends.native.code.capi import (
     Py_DecRef,
     PyDict_GetItemWithError,
+    PyErr_BadArgument,
     PyErr_Clear,
     PyErr_Occurred,
     PyLong_AsLongLong,
@@ -20,13 +21,15 @@ from hologram.backends.native.code.capi import (
     PyTuple_SetItem,
     PyType_GenericAlloc,
 )
+from hologram.backends.native.code.object_layout import layout
 from hologram.backends.native.code.records import Object, Operator, Sized, Storage, expressions, heap, process, recorder
 from hologram.backends.native.code.slots import first_value, set_slot, shared, slot
 
 # None is the null pointer.
 # mypy: disable-error-code="return-value"
-from hologram.backends.native_lang.language import Array, exported, i64, native, ptr, shift_right
+from hologram.backends.native_lang.language import Array, exported, i64, native, offset, ptr, shift_right
 
+Pointers = Array[ptr]
 EQUAL = 2  # Py_EQ
 
 
@@ -50,6 +53,23 @@ def new_node(op: ptr, inputs: ptr, attrs: ptr, shape: ptr, dtype: ptr, depth: i6
     Py_DecRef(attrs)
     Py_DecRef(level)
     return made
+
+
+@exported
+def pending_new(module: ptr, args: Array[ptr], nargs: i64) -> ptr:
+    """METH_FASTCALL (op, inputs, attrs, shape, dtype): a pending node; inputs are a tuple of such nodes, attrs one of objects."""
+    if nargs != 5 or Object(args[1]).type != process.tuple_type or Object(args[2]).type != process.tuple_type:
+        PyErr_BadArgument()
+        return None
+    depth = -1
+    for i in range(Sized(args[1]).size):
+        node = Pointers(offset(args[1], layout.tuple_items))[i]
+        if Object(node).type != expressions.pending_type:
+            PyErr_BadArgument()
+            return None
+        if depth_of(node) > depth:
+            depth = depth_of(node)
+    return new_node(args[0], shared(args[1]), shared(args[2]), args[3], args[4], depth + 1)
 
 
 @native
