@@ -36,10 +36,10 @@ from hologram.trace import recorder, tree
 from hologram.trace.compiling import compile_once, out_of_memory, run
 from hologram.trace.diagnostics.nonfinite import check_results
 from hologram.trace.host_movement import HostMovement, Spent, is_run, is_view, value_of, view_of
-from hologram.trace.lazy_donation import LOST_ATTRS, donations
 from hologram.trace.lazy_programs import known, numbers
 from hologram.trace.lazy_programs.cache import PROGRAM_LIMIT, keep
 from hologram.trace.lazy_programs.cache import programs as _programs
+from hologram.trace.lazy_programs.donation import LOST_ATTRS, donations
 from hologram.trace.lazy_programs.immediate import Immediate, immediate
 from hologram.trace.lazy_programs.numbers import Found, Generalised, Structure, structure_of
 from hologram.trace.lazy_programs.structure import MAX_SCALARS, form, scalar_operand

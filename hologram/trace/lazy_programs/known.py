@@ -1,7 +1,7 @@
 """Expressions that come again are handed to native code, which then realises them without Python: see :mod:`hologram.backends.native.expressions`.
 
 Handed over are expressions whose numbers the program has by value, for the CPU. Native code finds out who holds the memory of
-arguments as :mod:`hologram.trace.lazy_donation` does.
+arguments as :mod:`hologram.trace.lazy_programs.donation` does.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hologram.trace.lazy_donation import MIN_DONATED_BYTES
+from hologram.trace.lazy_programs.donation import MIN_DONATED_BYTES
 from hologram.trace.lazy_programs.structure import KNOWN_TO_RULES, operands
 from hologram.trace.native_operators import make_native
 from hologram.trace.recorder import Pending

@@ -208,11 +208,11 @@ def test_numbers_that_do_not_fit_raise(dtype: Any, value: Any, error: Any) -> No
 @pytest.mark.parametrize("key", [5, -6, np.int64(5), (1, 0), (slice(0, 2), 3)])
 def test_known_indices_out_of_range_raise_where_the_user_stands(key: Any) -> None:
     x = hnp.zeros(5)
-    with pytest.raises(IndexOutOfRange, match="test_lazy_donation.py"):
+    with pytest.raises(IndexOutOfRange, match="test_donation.py"):
         x.at[key].set(1.0)
-    with pytest.raises(IndexOutOfRange, match="test_lazy_donation.py"):
+    with pytest.raises(IndexOutOfRange, match="test_donation.py"):
         x[key] = 1.0
-    with pytest.raises(IndexOutOfRange, match="test_lazy_donation.py"):
+    with pytest.raises(IndexOutOfRange, match="test_donation.py"):
         x[key]
 
 
