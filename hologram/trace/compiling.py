@@ -105,9 +105,11 @@ def op_by_op(graph: Graph, max_ns: float) -> Any:
 
 
 def run(executable: Executable, storages: list[Any], donated: Mapping[int, int] | None = None, sizes: Mapping[str, int] | None = None) -> list[Any]:
-    """The results of one run; ``donated`` says of results whose storage they take (:mod:`hologram.trace.lazy_programs.donation`), ``sizes`` are the values of
-    all symbols of a program for the CPU. Raises OutOfMemory, with the user's line, where results cannot be had, and DeviceError for a device that
-    fails."""
+    """The results of one run.
+
+    ``donated`` says of results whose storage they take (:mod:`hologram.trace.lazy_programs.donation`), ``sizes`` are the values of all symbols of a
+    program for the CPU. Raises OutOfMemory, with the user's line, where results cannot be had, and DeviceError for a device that fails.
+    """
     try:
         if sizes is not None:
             return executable.run([on_host(s) for s in storages], None, sizes)
