@@ -18,7 +18,7 @@ from hologram.backends.native.calls import flags
 from hologram.backends.native.code import expressions as code
 from hologram.backends.native.code.object_layout import UnknownLayout, slot_offset
 from hologram.backends.native.code.records import Donor, Expression, Root
-from hologram.backends.native.module import METH_FASTCALL, check_size, immortal, module, why_not_native
+from hologram.backends.native.module import METH_FASTCALL, Record, check_size, immortal, module, why_not_native
 from hologram.backends.native.native_storage import size_class
 from hologram.backends.native.pool import the_pool
 from hologram.backends.native_lang.language import fields_of, size_of
@@ -102,6 +102,7 @@ class KnownExpressions:
             "fingerprint": fingerprint,
             "n_key": len(key),
             "program": id(executable),
+            "kept": 0,
             "graph": executable.address,
             "arena_bytes": executable.arena_bytes,
             "flags": flags(False, executable.parallel),
@@ -122,7 +123,8 @@ class KnownExpressions:
         place = fingerprint & (_PLACES - 1)
         while self._table[place]:
             place = (place + 1) & (_PLACES - 1)
-        self._kept[fingerprint] = record, kept
+        self._kept[fingerprint] = everything = record, kept
+        Record(Expression, ctypes.addressof(record)).kept = id(everything)
         self._table[place] = ctypes.addressof(record)
         self._state.known = len(self._kept)
 

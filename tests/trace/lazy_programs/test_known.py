@@ -285,6 +285,31 @@ def test_memory_that_cannot_be_had(at_once: None) -> None:
     np.testing.assert_array_equal(np.asarray(y), 1.5)
 
 
+def test_an_expression_may_go_while_it_runs(at_once: None) -> None:
+    """A collection may begin wherever an object is made, and run Python code: here it clears the caches, and uses the memory that was freed."""
+    junk: list[Any] = []
+
+    def forget(phase: str, _: Any) -> None:
+        lazy.clear()
+        junk.extend(bytearray(n) for n in range(200, 2000, 8))
+
+    x = hg.tensor(np.arange(5.0))
+    thresholds = gc.get_threshold()
+    for k in range(10):
+        results = [x * (i + 1.5) for i in range(9)]
+        gc.set_threshold(1 if k >= 4 else thresholds[0])
+        gc.callbacks.append(forget if k >= 4 else lambda *_: None)
+        try:
+            hg.eval(*results)
+        finally:
+            gc.callbacks.pop()
+            gc.set_threshold(*thresholds)
+        junk.clear()
+        for i, y in enumerate(results):
+            np.testing.assert_array_equal(np.asarray(y), np.arange(5.0) * (i + 1.5))
+            assert y.dtype == np.float64
+
+
 def test_threads(at_once: None) -> None:
     """Threads realise the same pending values, and their own, while others do."""
     x = hg.tensor(np.arange(100.0))

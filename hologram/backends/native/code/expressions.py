@@ -352,12 +352,14 @@ def run_expression(context: Context, expression: Expression) -> i64:
     storages = Pointers(offset(slots, (n + expression.n_roots) << 3))
     if take_roots(context, expression, storages, Pointers(offset(slots, n << 3))) == 0:
         return 0
-    # What Python code that runs in between, a finaliser or the start of threads, may let go.
+    # What Python code that runs in between, a finaliser or the start of threads, may let go: the expression itself, too.
     count = context.position
     leaves = context.leaf
     program = expression.program
+    kept = expression.kept
     n_roots = expression.n_roots
     Py_IncRef(program)
+    Py_IncRef(kept)
     keep_all(nodes, count)
     keep_all(Pointers(offset(nodes, LEAVES_AT << 3)), leaves)
     done = execute(context, expression.graph, slots, expression.arena_bytes, expression.flags)
@@ -366,6 +368,7 @@ def run_expression(context: Context, expression: Expression) -> i64:
     drop_all(storages, n_roots)
     drop_all(Pointers(offset(nodes, LEAVES_AT << 3)), leaves)
     drop_all(nodes, count)
+    Py_DecRef(kept)
     Py_DecRef(program)
     return done
 

@@ -243,7 +243,8 @@ class Expression(Struct):
     fingerprint: i64
     n_key: i64  # words
     key: Array[i64]
-    program: ptr  # Python object that keeps the code alive
+    program: ptr  # Python objects: what keeps the code alive, and this record with all that it refers to
+    kept: ptr
     graph: Graph
     arena_bytes: i64
     flags: i64
