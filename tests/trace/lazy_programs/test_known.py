@@ -291,19 +291,26 @@ def test_an_expression_may_go_while_it_runs(at_once: None) -> None:
 
     def forget(phase: str, _: Any) -> None:
         lazy.clear()
-        junk.extend(bytearray(n) for n in range(200, 2000, 8))
+        junk.extend(b"\x01" * n for n in range(100, 3000, 8))
+
+    def multiples() -> list[Any]:
+        return [x * (i + 1.5) for i in range(9)]
 
     x = hg.tensor(np.arange(5.0))
     thresholds = gc.get_threshold()
-    for k in range(10):
-        results = [x * (i + 1.5) for i in range(9)]
-        gc.set_threshold(1 if k >= 4 else thresholds[0])
-        gc.callbacks.append(forget if k >= 4 else lambda *_: None)
+    for objects in range(1, 30):  # until a collection begins
+        for _ in range(3):
+            hg.eval(*multiples())
+        assert len(known._known_expressions()) > 0
+        results = multiples()
+        gc.collect()
+        gc.callbacks.append(forget)
+        gc.set_threshold(objects)
         try:
             hg.eval(*results)
         finally:
-            gc.callbacks.pop()
             gc.set_threshold(*thresholds)
+            gc.callbacks.pop()
         junk.clear()
         for i, y in enumerate(results):
             np.testing.assert_array_equal(np.asarray(y), np.arange(5.0) * (i + 1.5))
