@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import itertools
 import operator
@@ -22,8 +23,8 @@ from hologram.trace.operators import DEPTH_LIMIT, lean_operators
 
 pytestmark = pytest.mark.skipif(why_not_native() is not None, reason=f"no native calls: {why_not_native()}")
 
-DTYPES = ("bool", "int8", "uint8", "int32", "int64", "uint64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
-SHAPES: tuple[tuple[int, ...], ...] = ((), (3,), (1,), (2, 3), (0,))
+DTYPES = ("bool", "int8", "uint64", "bfloat16", "float32", "float64", "complex64")
+SHAPES: tuple[tuple[int, ...], ...] = ((), (3,), (2, 3), (0,))
 NUMBERS: tuple[Any, ...] = (0, 1, -1, 3, 2**70, 0.0, -0.0, 2.5, float("nan"), float("inf"), True, False, 2j, None, "text", [1, 2, 3], 300)
 
 
@@ -107,7 +108,7 @@ def test_types_that_differ_and_weak_ones(name: str) -> None:
     for x, y in itertools.product(weak_tensors(), NUMBERS):
         same(native, x, y)
     for y in (np.float32(2), np.ones(3), np.ones((2, 1), np.int8), np.array(3)):
-        same(native, some[8], y)
+        same(native, some[4], y)
 
 
 @pytest.mark.parametrize("name", UNARY)
@@ -204,6 +205,32 @@ def test_settings_that_change_types_are_followed() -> None:
     with hg.settings.override(default_float="float64"):
         assert (x / x).dtype == np.float64
     assert (x / x).dtype == np.float32
+
+
+def test_operands_may_change_while_an_operator_is_recorded() -> None:
+    """A collection may begin wherever an object is made, and run Python code: here it gives the operands other nodes."""
+    x, y = hg.tensor(np.zeros(3)), hg.tensor(np.zeros(3))
+
+    def change(phase: str, _: Any) -> None:
+        x._node, y._node = None, None
+        operators.weak_constants.clear()
+        junk.extend(b"\x01" * n for n in range(40, 400, 8))
+
+    junk: list[Any] = []
+    thresholds = gc.get_threshold()
+    for objects in [*range(1, 12)] * 4:
+        assert (-x)._node is not None and (x * 2.5)._node is not None and (x + y)._node is not None
+        gc.collect()
+        gc.callbacks.append(change)
+        gc.set_threshold(objects)
+        try:
+            found = [x + y, x * 2.5, -y, x < 2.5, y - x]
+        finally:
+            gc.set_threshold(*thresholds)
+            gc.callbacks.pop()
+        junk.clear()
+        for result, expected in zip(found, (0, 0, 0, True, 0), strict=True):
+            np.testing.assert_array_equal(np.asarray(result), [expected] * 3)
 
 
 def test_memory_does_not_grow() -> None:

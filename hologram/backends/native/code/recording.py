@@ -149,51 +149,71 @@ def new_pending(node: ptr, weak: ptr) -> ptr:
 
 
 @native
+def is_tensor(x: ptr) -> i64:
+    return 1 if Object(x).type == process.tensor_type else 0
+
+
+@native
+def hold(inputs: ptr, i: i64, node: ptr) -> ptr:
+    """The node, as an item of a tuple: whatever Python code runs from here on, it stays. None for None."""
+    if node is not None:
+        PyTuple_SetItem(inputs, i, shared(node))
+    return node
+
+
+@native
+def operand_beside(x: ptr, a: ptr, y: ptr) -> ptr:
+    """The node of the other operand, borrowed: a Tensor's, or a number's beside a strong Tensor. None, maybe with an exception, for what Python is to
+    see."""
+    if is_tensor(y) != 0:
+        return pending_of(y)
+    return constant_beside(slot(a, expressions.node_dtype), y) if slot(x, process.tensor_weak) == process.false else None
+
+
+@native
+def finish(operator: Operator, inputs: ptr, shape: ptr, of: ptr, depth: i64, weak: ptr) -> ptr:
+    """The Tensor of the op on ``inputs``, a tuple that becomes its own; None, maybe with an exception, where Python is to record it."""
+    dtype = PyDict_GetItemWithError(operator.results, of)
+    if dtype is None or shape is None or depth >= recorder.max_depth:
+        Py_DecRef(inputs)
+        return None
+    return new_pending(new_node(operator.op, inputs, shared(expressions.nothing), shape, dtype, depth + 1), weak)
+
+
+@native
 def record_unary(operator: Operator, x: ptr) -> ptr:
     """The Tensor of an op; None, maybe with an exception, where Python is to record it."""
-    a = pending_of(x)
-    if a is None:
-        return None
-    dtype = PyDict_GetItemWithError(operator.results, slot(a, expressions.node_dtype))
-    depth = depth_of(a)
-    if dtype is None or depth >= recorder.max_depth:
-        return None
     inputs = PyTuple_New(1)
-    if inputs is not None:
-        PyTuple_SetItem(inputs, 0, shared(a))
-    shape = slot(a, expressions.node_shape)
-    return new_pending(new_node(operator.op, inputs, shared(expressions.nothing), shape, dtype, depth + 1), slot(x, process.tensor_weak))
+    if inputs is None:
+        return None
+    a = hold(inputs, 0, pending_of(x))
+    if a is None:
+        Py_DecRef(inputs)
+        return None
+    return finish(operator, inputs, slot(a, expressions.node_shape), slot(a, expressions.node_dtype), depth_of(a), slot(x, process.tensor_weak))
 
 
 @native
 def record_binary(operator: Operator, x: ptr, y: ptr) -> ptr:
     """As :func:`record_unary`."""
-    a = pending_of(x)
-    if a is None:
+    inputs = PyTuple_New(2)
+    if inputs is None:
         return None
-    of = slot(a, expressions.node_dtype)
-    weak = slot(x, process.tensor_weak)
+    a = hold(inputs, operator.swapped, pending_of(x))
     b: ptr = None
-    if Object(y).type == process.tensor_type:
-        b = pending_of(y)
-        if slot(y, process.tensor_weak) == process.false:
-            weak = process.false
-    elif weak == process.false:
-        b = constant_beside(of, y)
-    if b is None or slot(b, expressions.node_dtype) != of:
+    if a is not None:
+        b = hold(inputs, 1 - operator.swapped, operand_beside(x, a, y))
+    if b is None or slot(b, expressions.node_dtype) != slot(a, expressions.node_dtype):
+        Py_DecRef(inputs)
         return None
     shape = common_shape(slot(a, expressions.node_shape), slot(b, expressions.node_shape))
-    dtype = PyDict_GetItemWithError(operator.results, of)
     depth = depth_of(a)
     if depth_of(b) > depth:
         depth = depth_of(b)
-    if shape is None or dtype is None or depth >= recorder.max_depth:
-        return None
-    inputs = PyTuple_New(2)
-    if inputs is not None:
-        PyTuple_SetItem(inputs, operator.swapped, shared(a))
-        PyTuple_SetItem(inputs, 1 - operator.swapped, shared(b))
-    return new_pending(new_node(operator.op, inputs, shared(expressions.nothing), shape, dtype, depth + 1), weak)
+    weak = slot(x, process.tensor_weak)
+    if is_tensor(y) != 0 and slot(y, process.tensor_weak) == process.false:
+        weak = process.false
+    return finish(operator, inputs, shape, slot(a, expressions.node_dtype), depth, weak)
 
 
 @exported
@@ -206,11 +226,6 @@ def operator_call(operator: Operator, args: Array[ptr], flagged: i64, kwnames: p
         if PyErr_Occurred() is not None:
             PyErr_Clear()
     return PyObject_Vectorcall(operator.python, args, flagged, kwnames)
-
-
-@native
-def is_tensor(x: ptr) -> i64:
-    return 1 if Object(x).type == process.tensor_type else 0
 
 
 @exported
