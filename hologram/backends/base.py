@@ -61,6 +61,7 @@ class BaseExecutable(Runnable):
         self.traced, self.precision, self.guarantee = compilation.traced, compilation.precision, compilation.guarantee
         self.allocate = compilation.allocate
         self.nbytes = NODE_BYTES * len(self.traced.nodes())
+        self.lazy_runs = 0  # for an expression that native code does not know: see hologram.trace.lazy_programs.known
 
     @property
     def canonical(self) -> Graph:

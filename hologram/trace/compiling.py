@@ -105,9 +105,11 @@ def op_by_op(graph: Graph, max_ns: float) -> Any:
 
 
 def run(executable: Executable, storages: list[Any], donated: Mapping[int, int] | None = None, sizes: Mapping[str, int] | None = None) -> list[Any]:
-    """The results of one run; ``donated`` says of results whose storage they take (:mod:`hologram.trace.lazy_donation`), ``sizes`` are the values of
-    all symbols of a program for the CPU. Raises OutOfMemory, with the user's line, where results cannot be had, and DeviceError for a device that
-    fails."""
+    """The results of one run.
+
+    ``donated`` says of results whose storage they take (:mod:`hologram.trace.lazy_programs.donation`), ``sizes`` are the values of all symbols of a
+    program for the CPU. Raises OutOfMemory, with the user's line, where results cannot be had, and DeviceError for a device that fails.
+    """
     try:
         if sizes is not None:
             return executable.run([on_host(s) for s in storages], None, sizes)
@@ -117,7 +119,12 @@ def run(executable: Executable, storages: list[Any], donated: Mapping[int, int] 
     except DeviceError as e:
         raise located(e) from None
     except MemoryError as e:
-        raise located(e if isinstance(e, OutOfMemory) else OutOfMemory(str(e) or "a result is too large to allocate")) from None
+        raise out_of_memory(e) from None
+
+
+def out_of_memory(e: MemoryError) -> Exception:
+    """The error of a program whose results, or whose arena, cannot be had, with the user's line."""
+    return located(e if isinstance(e, OutOfMemory) else OutOfMemory(str(e) or "a result is too large to allocate"))
 
 
 def compile_once(key: Any, graph: Callable[[], Graph], precision: str = "standard", device: str | None = None) -> Executable:

@@ -12,7 +12,7 @@ not pile up the turns before. Of a product that a sum takes unrounded the factor
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,13 +33,13 @@ from hologram.settings import settings
 from hologram.support import forks
 from hologram.support.user_lines import at_line, located
 from hologram.trace import recorder, tree
-from hologram.trace.compiling import compile_once, run
+from hologram.trace.compiling import compile_once, out_of_memory, run
 from hologram.trace.diagnostics.nonfinite import check_results
 from hologram.trace.host_movement import HostMovement, Spent, is_run, is_view, value_of, view_of
-from hologram.trace.lazy_donation import LOST_ATTRS, donations
-from hologram.trace.lazy_programs import numbers
+from hologram.trace.lazy_programs import known, numbers
 from hologram.trace.lazy_programs.cache import PROGRAM_LIMIT, keep
 from hologram.trace.lazy_programs.cache import programs as _programs
+from hologram.trace.lazy_programs.donation import LOST_ATTRS, donations
 from hologram.trace.lazy_programs.immediate import Immediate, immediate
 from hologram.trace.lazy_programs.numbers import Found, Generalised, Structure, structure_of
 from hologram.trace.lazy_programs.structure import MAX_SCALARS, form, scalar_operand
@@ -169,6 +169,8 @@ def _is_kept(x: Node, reader: Op) -> bool:
 
 def realise(*tensors: Tensor) -> None:
     """Computes pending Tensors together; realised ones cost nothing. Raises LeakedTracerError for traced ones."""
+    if _realised_natively(tensors):
+        return
     waiting: list[Tensor] = []
     for t in tensors:
         if t._storage is None:
@@ -181,6 +183,9 @@ def realise(*tensors: Tensor) -> None:
     with _lock:
         walk = _Walk([t._node for t in waiting])
         call = _call(walk)
+        if type(call) is Found and call.sizes is None and not call.operands and not any([t._weak for t in waiting]):
+            if known.hand_over(walk, len({t._node for t in waiting}), call.executable) and _realised_natively(waiting):
+                return
         donated = (
             {}
             if call.executable is None or levels_under_way() or settings.nans
@@ -200,6 +205,15 @@ def realise(*tensors: Tensor) -> None:
     for t in waiting:
         if not _adopt(t):
             t._storage = made[t._node]
+
+
+def _realised_natively(tensors: Sequence[Tensor]) -> bool:
+    """Realises Tensors whose expression native code knows; whether it did. Raises OutOfMemory, with the user's line."""
+    try:
+        with _lock:
+            return known.realise_known(tensors)
+    except MemoryError as e:
+        raise out_of_memory(e) from None
 
 
 def _call(walk: _Walk) -> Found | _Missing:
@@ -367,5 +381,6 @@ def _is_ready(value: Any) -> bool:
 def clear() -> None:
     """Forgets compiled expressions."""
     _programs.clear()
+    known.clear()
     _spent.clear()
     numbers.clear()

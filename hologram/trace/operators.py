@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from array import array as pyarray
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -294,10 +294,22 @@ def node_as(x: Node | Any, dtype: DType) -> Node:
 def stretched(what: str, nodes: Sequence[Node]) -> tuple[Node, ...]:
     """Nodes of one shape, scalars excepted: what an elementwise op takes."""
     first = nodes[0].shape
-    if all(x.shape == first or not x.shape for x in nodes):
+    for x in nodes:
+        if x.shape and x.shape != first:
+            break
+    else:
         return tuple(nodes)
     shape = broadcast_shapes(what, [x.shape for x in nodes])
     return tuple(x if not x.shape else broadcast_node(x, shape) for x in nodes)
+
+
+def _are_plain(args: Sequence[Any]) -> bool:
+    """Whether all of ``args`` are Tensors and Python scalars, as most are."""
+    for x in args:
+        kind = type(x)
+        if kind is not tensor_class and kind not in SCALARS:
+            return False
+    return True
 
 
 def promoted(what: str, args: Sequence[Any], adjust: Callable[[DType], DType] | None = None, keep: bool = False) -> tuple[list[Node], DType, bool]:
@@ -305,9 +317,10 @@ def promoted(what: str, args: Sequence[Any], adjust: Callable[[DType], DType] | 
 
     With ``keep`` a weak type is the one that weak values are computed in, for a caller who gives a weak result; else the one that others see.
     """
-    args = with_tensors(args, what)
-    if any(isinstance(x, np.inexact) for x in args):
-        args = beside_scalars(args, what)
+    if not _are_plain(args):
+        args = with_tensors(args, what)
+        if any(isinstance(x, np.inexact) for x in args):
+            args = beside_scalars(args, what)
     operands = [operand(x, what) for x in args]
     common, weak = common_type(operands)
     dtype = common if adjust is None else adjust(common)
@@ -326,14 +339,24 @@ def elementwise(op: Op, *args: Any) -> Tensor:
 
 # --- lean operators --------------------------------------------------------------------------------------------------
 
-_weak_constants: dict[Any, Node] = {}
-_learned: list[dict[DType, DType]] = []  # the types of results, by those of the operands, of each operator
+
+class LeanOperator(NamedTuple):
+    """What a function of :func:`binary_operator` or :func:`unary_operator` records without a detour."""
+
+    op: Op
+    results: dict[DType, DType]  # the types of results, by those of the operands, as they have been found
+    arity: int
+    swapped: bool
+
+
+weak_constants: dict[Any, Node] = {}  # of numbers beside an operand, by (type of the operand, class of the number, number)
+lean_operators: dict[Callable[..., Any], LeanOperator] = {}
 
 
 def _forget() -> None:
     """Forgets types that depend on settings."""
-    for results in _learned:
-        results.clear()
+    for lean in lean_operators.values():
+        lean.results.clear()
     recorder.forget_types()
 
 
@@ -364,7 +387,7 @@ def _remember(node: Any, dtype: DType, scalar: Any) -> None:
         return
     made = [x for x in node.inputs if x.op is recorder.const]
     if len(node.inputs) == 2 and len(made) == 1 and made[0].dtype is dtype:
-        remember(_weak_constants, (dtype, type(scalar), scalar), made[0])
+        remember(weak_constants, (dtype, type(scalar), scalar), made[0])
 
 
 def _new_constant(dtype: DType, kind: type, scalar: Any) -> Node | None:
@@ -373,7 +396,7 @@ def _new_constant(dtype: DType, kind: type, scalar: Any) -> Node | None:
         return None
     node = constant(scalar, dtype)
     if scalar < 0 or scalar > 0:
-        remember(_weak_constants, (dtype, kind, scalar), node)
+        remember(weak_constants, (dtype, kind, scalar), node)
     return node
 
 
@@ -397,7 +420,6 @@ def binary_operator(op: Op, swapped: bool = False, general: Callable[[Any, Any],
     if general is None:
         general = lambda x, y: elementwise(op, x, y)  # noqa: E731
     results: dict[DType, DType] = {}
-    _learned.append(results)
     is_equality = op is ew.eq or op is ew.ne
 
     def slow(x1: Any, x2: Any) -> Any:
@@ -434,7 +456,7 @@ def binary_operator(op: Op, swapped: bool = False, general: Callable[[Any, Any],
             weak = x1._weak and x2._weak
         else:
             try:
-                b = _weak_constants.get((dtype, kind, x2))
+                b = weak_constants.get((dtype, kind, x2))
             except TypeError:
                 b = None
             if b is None:
@@ -465,13 +487,13 @@ def binary_operator(op: Op, swapped: bool = False, general: Callable[[Any, Any],
             relieve(t)
         return t
 
+    lean_operators[method] = LeanOperator(op, results, 2, swapped)
     return method
 
 
 def unary_operator(op: Op) -> Callable[[Any], Any]:
     """The function of one operand for ``op``, with a lean path as in :func:`binary_operator`."""
     results: dict[DType, DType] = {}
-    _learned.append(results)
 
     def slow(x: Any) -> Any:
         t = elementwise(op, x)
@@ -507,4 +529,5 @@ def unary_operator(op: Op) -> Callable[[Any], Any]:
             relieve(t)
         return t
 
+    lean_operators[function] = LeanOperator(op, results, 1, False)
     return function

@@ -214,7 +214,7 @@ def suspended() -> Any:
 
 # --- nodes -----------------------------------------------------------------------------------------------------------
 
-_avals: dict[Any, tuple[Shape, DType]] = {}
+_avals: dict[Any, tuple[tuple[Any, ...], Shape, DType]] = {}  # with the attributes, of which native code knows equal ones by their being one object
 
 
 def forget_types() -> None:
@@ -231,11 +231,11 @@ def record(op: Op, inputs: tuple[Node, ...], attrs: tuple[Any, ...] = ()) -> Nod
         key = (op, attrs, *[(x.shape, x.dtype) for x in inputs])
         found = _avals.get(key)
         if found is None:
-            found = op.infer(inputs, attrs)
+            found = attrs, *op.infer(inputs, attrs)
             remember(_avals, key, found)
     except HologramError as e:
         raise located(e) from None
-    node = pending(op, inputs, attrs, *found)
+    node = pending(op, inputs, *found)
     if pending_lines is not None:
         pending_lines[node] = user_place()
     return node

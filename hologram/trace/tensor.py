@@ -316,9 +316,13 @@ class Tensor:
         return self._scalar("tolist()").item() if operators.is_wide(self) else self._view("tolist()").tolist()
 
     def _number(self) -> Any:
-        """The value of a realised scalar as a Python number; None where it is not realised, not on the host, no scalar, or of a type that Python
-        lacks."""
+        """The value of a scalar as a Python number, computed if it is pending; None for what is traced, weak, no scalar, on a device, or of a type
+        that Python lacks."""
         storage = self._storage
+        node: Any = self._node
+        if storage is None and type(node) is Pending and not node.shape and not self._weak and current() is None:
+            hooks.realise(self)
+            storage = self._storage
         return None if storage is None else storage_module().number(storage)
 
     def __bool__(self) -> bool:

@@ -35,7 +35,7 @@ class Executable(BaseExecutable):
     ``constants`` are the storages of its hidden parameters, which a call supplies after the inputs. ``computed`` are the types of what
     the graph writes, in the order of its output slots (None with symbolic shapes); ``outputs`` says of each result whether it is an
     ``input``, a ``constant`` or ``computed``, and which. ``donors[i]`` are inputs in whose memory the i-th computed result may be put;
-    ``brief`` tells that a call is then short.
+    ``brief`` tells that a call is then short. ``computes_all_results`` tells that the results are what is computed, in order.
     ``folded`` keeps those of the constants alive that were computed from others; ``source`` is what the code was generated from.
 
     ``twin`` is the same program with counters, which runs in its place while profiles are made; itself for one that has them.
@@ -73,7 +73,7 @@ class Executable(BaseExecutable):
         self.address: int = code.address("graph")
         if self.brief and self.computed is not None:
             self.reusable = [(i, of, d) for i, (of, d) in enumerate(zip(self.computed, self.donors, strict=True)) if d]
-        self._all_computed = self.outputs == [("computed", i) for i in range(len(self.outputs))] and len(self.outputs) == len(self.donors)
+        self.computes_all_results = self.outputs == [("computed", i) for i in range(len(self.outputs))] and len(self.outputs) == len(self.donors)
         self._calls: dict[tuple[bool, int], Callable[..., None]] = {}  # by whether they are long, and the arena
         self._arena: GrowingArena | None = None
         self._known: dict[tuple[int, ...], tuple[list[Aval], list[int], int]] = {}  # what calls need, by the symbols' values
@@ -101,7 +101,7 @@ class Executable(BaseExecutable):
         else:
             with debug.timed("call"):
                 calls.run(self.address, [*inputs, *self.constants], outs, symbols, arena, long, self.parallel)
-        if self._all_computed:
+        if self.computes_all_results:
             return outs
         sources = {"input": inputs, "constant": self.constants, "computed": outs}
         return [sources[kind][index] for kind, index in self.outputs]

@@ -19,17 +19,19 @@ from hologram.backends.native.code import arrow as arrow_code
 from hologram.backends.native.code import call as call_code
 from hologram.backends.native.code import capi, object_layout
 from hologram.backends.native.code import checked as checked_code
+from hologram.backends.native.code import expressions as expression_code
 from hologram.backends.native.code import heap as heap_code
 from hologram.backends.native.code import pool as pool_code
 from hologram.backends.native.code import progress as progress_code
 from hologram.backends.native.code import reading as reading_code
+from hologram.backends.native.code import recording as recording_code
 from hologram.backends.native.code import scalars as scalar_code
 from hologram.backends.native.code.dispatch import dispatch as dispatch_code
 from hologram.backends.native.code.dispatch import fingerprint as fingerprint_code
 from hologram.backends.native.code.kernels import fft as fft_code
 from hologram.backends.native.code.kernels import lapack as lapack_code
 from hologram.backends.native.code.kernels import sort as sort_code
-from hologram.backends.native.code.records import SIZE_CLASSES, Context, heap, pool, process, progress, remote
+from hologram.backends.native.code.records import SIZE_CLASSES, Context, expressions, heap, pool, process, progress, recorder, remote
 from hologram.backends.native_lang.language import Routine, Struct, fields_of
 from hologram.backends.native_lang.translate import module_ir
 from hologram.errors import BoundsError, OutOfMemory
@@ -49,6 +51,8 @@ _SOURCES = (
     fingerprint_code,
     dispatch_code,
     address_code,
+    expression_code,
+    recording_code,
     arrow_code,
     sort_code,
     lapack_code,
@@ -91,6 +95,8 @@ class Module:
         self.process = self._record(process)
         self.remote = self._record(remote)
         self.progress = self._record(progress)
+        self.expressions = self._record(expressions)
+        self.recorder = self._record(recorder)
 
     def _record(self, instance: Any) -> Record:
         return Record(instance.struct, self.address(instance.symbol))
@@ -160,7 +166,7 @@ def _load() -> target.Code:
         found = target.compile_ir(module_ir(routines, of.architecture)[0], of, opt="quick")
         if key is not None:
             disk.store(key, found, kind="runtime")
-    names = [x.symbol for x in (*routines, heap, pool, process, progress, remote)]  # type: ignore[attr-defined]
+    names = [x.symbol for x in (*routines, expressions, heap, pool, process, progress, recorder, remote)]  # type: ignore[attr-defined]
     return target.link(found, _externals(), names)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -41,28 +42,32 @@ class _Member(ctypes.Structure):
     ]
 
 
-_GETBUFFER, _RELEASEBUFFER, _DEALLOC, _DOC, _MEMBERS = 1, 2, 52, 56, 72  # slot numbers of CPython's stable ABI
-_DISALLOW_INSTANTIATION, _HAVE_VERSION_TAG = 1 << 7, 1 << 18
-_T_OBJECT, _T_LONGLONG, _T_ULONGLONG, _READONLY = 6, 17, 18, 1
+_GETBUFFER, _RELEASEBUFFER, _DEALLOC, _DOC, MEMBERS = 1, 2, 52, 56, 72  # slot numbers of CPython's stable ABI
+DISALLOW_INSTANTIATION, HAVE_VERSION_TAG = 1 << 7, 1 << 18
+T_OBJECT, _T_LONGLONG, _T_ULONGLONG, READONLY = 6, 17, 18, 1
 _DOCUMENTATION = b"Memory of one array: aval, data (its address), nbytes, and the number of buffer exports. Exports read-only bytes."
 
 
 def _make_type() -> Any:
-    kinds = {"aval": _T_OBJECT, "owner": _T_OBJECT, "data": _T_ULONGLONG, "nbytes": _T_LONGLONG, "exports": _T_LONGLONG}
-    rows = [_Member(name.encode(), kind, offset_of(records.Storage, name), _READONLY, None) for name, kind in kinds.items()]
-    members = immortal((_Member * (len(rows) + 1))(*rows))
+    kinds = {"aval": T_OBJECT, "owner": T_OBJECT, "data": _T_ULONGLONG, "nbytes": _T_LONGLONG, "exports": _T_LONGLONG}
     m = module()
     values = {
         _GETBUFFER: m.address("hg_storage_getbuffer"),
         _RELEASEBUFFER: m.address("hg_storage_releasebuffer"),
         _DEALLOC: m.address("hg_storage_dealloc"),
         _DOC: ctypes.cast(ctypes.c_char_p(_DOCUMENTATION), ctypes.c_void_p).value,
-        _MEMBERS: ctypes.addressof(members),
+        MEMBERS: members([(name, kind, offset_of(records.Storage, name), READONLY) for name, kind in kinds.items()]),
     }
-    return _type(b"hologram.Storage", size_of(records.Storage), _DISALLOW_INSTANTIATION | _HAVE_VERSION_TAG, values)
+    return make_type(b"hologram.Storage", size_of(records.Storage), DISALLOW_INSTANTIATION | HAVE_VERSION_TAG, values)
 
 
-def _type(name: bytes, size: int, flags: int, values: dict[int, int | None]) -> Any:
+def members(rows: Sequence[tuple[str, int, int, int]]) -> int:
+    """The address of a class's table of members: names, kinds, offsets and flags."""
+    made = [_Member(name.encode(), *rest, None) for name, *rest in rows]
+    return ctypes.addressof(immortal((_Member * (len(made) + 1))(*made)))
+
+
+def make_type(name: bytes, size: int, flags: int, values: dict[int, int | None]) -> Any:
     """A class with these slots, by number."""
     slots = immortal((_Slot * (len(values) + 1))(*[_Slot(number, value) for number, value in values.items()]))
     spec = immortal(_TypeSpec(name, size, 0, flags, ctypes.addressof(slots)))

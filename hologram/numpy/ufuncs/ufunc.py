@@ -13,6 +13,7 @@ from hologram.numpy.arguments import array, reshaped, wrap
 from hologram.numpy.creation import zeros
 from hologram.numpy.ufuncs import folds, ranges, updates
 from hologram.support.user_lines import located
+from hologram.trace.native_operators import on_native
 from hologram.trace.operators import SCALARS
 from hologram.trace.symbolic_extent import Extent
 from hologram.trace.tensor import Tensor
@@ -47,7 +48,12 @@ class ufunc(functools.partial):  # called in C: a ``__call__`` in Python would d
         made.__module__ = "hologram.numpy"
         made.nin, made.nout, made.identity = nin or function.__code__.co_posonlyargcount, nout, identity
         made._reorderable = reorderable or identity is not None
+        on_native(function, made._replace)
         return made
+
+    def _replace(self, function: Callable[..., Any]) -> None:
+        """Calls go to ``function``, which does the same."""
+        self.__setstate__((function, (), {}, self.__dict__))  # type: ignore[attr-defined]  # of functools.partial
 
     def __repr__(self) -> str:
         return f"<ufunc {self.__name__!r}>"

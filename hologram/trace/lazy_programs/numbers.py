@@ -27,8 +27,8 @@ from hologram.support import debug
 from hologram.support.lru_cache import Recent
 from hologram.trace.compiling import compile_once
 from hologram.trace.host_movement import is_run
-from hologram.trace.lazy_donation import MIN_DONATED_BYTES
 from hologram.trace.lazy_programs.cache import keep, programs
+from hologram.trace.lazy_programs.donation import MIN_DONATED_BYTES
 from hologram.trace.lazy_programs.explanation import tell, tell_miss
 from hologram.trace.lazy_programs.immediate import BUDGET, compile_ns, is_small
 from hologram.trace.lazy_programs.notes import note, noted

@@ -17,7 +17,7 @@ from hologram.ir.op import Op
 from hologram.primitives.markers import place
 from hologram.trace.recorder import remember, storage_module
 
-_KNOWN_TO_RULES = frozenset((0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5))  # and what is not finite
+KNOWN_TO_RULES = frozenset((0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5))  # and what is not finite
 
 _FORMS_LIMIT = 4096
 
@@ -27,16 +27,16 @@ Numbers = tuple[Any, ...]
 
 # --- floats ----------------------------------------------------------------------------------------------------------
 
-_operands: dict[tuple[str, bytes], Any] = {}
+operands: dict[tuple[str, bytes], Any] = {}  # what :func:`scalar_operand` gave
 
 
 def scalar_operand(attrs: tuple[Any, ...]) -> Any:
     """The storage of a constant that is an argument of every program; None for one that programs have by value."""
     try:
-        return _operands[attrs]
+        return operands[attrs]
     except KeyError:
         storage = _storage_of_common(attrs) if attrs[0] in _COMMON else storage_of(attrs) if _is_operand(attrs) else None
-        remember(_operands, attrs, storage)
+        remember(operands, attrs, storage)
         return storage
 
 
@@ -47,7 +47,7 @@ def _storage_of_common(attrs: tuple[Any, ...]) -> Any:
     """As :func:`scalar_operand`, in a third of the time."""
     form, of = _COMMON[attrs[0]]
     (value,) = form.unpack(attrs[1])
-    return storage_module().of_number(of, value) if value - value == 0 and value not in _KNOWN_TO_RULES else None
+    return storage_module().of_number(of, value) if value - value == 0 and value not in KNOWN_TO_RULES else None
 
 
 def _is_operand(attrs: tuple[str, bytes]) -> bool:
@@ -55,7 +55,7 @@ def _is_operand(attrs: tuple[str, bytes]) -> bool:
     if dtype.kind not in "fc":
         return False
     value = complex(np.frombuffer(attrs[1], dtype.np)[0])
-    return value.imag != 0 or (math.isfinite(value.real) and value.real not in _KNOWN_TO_RULES)
+    return value.imag != 0 or (math.isfinite(value.real) and value.real not in KNOWN_TO_RULES)
 
 
 def storage_of(attrs: tuple[str, bytes]) -> Any:
@@ -124,5 +124,5 @@ def places(order: Sequence[Node]) -> Iterator[tuple[Node, tuple[str, ...]]]:
 
 def clear_memos() -> None:
     """Forgets what is remembered of constants and attributes."""
-    _operands.clear()
+    operands.clear()
     _forms.clear()

@@ -36,6 +36,7 @@ EXECUTORS: list[Executor] = [  # in the order in which seeds draw them
     derivatives.transposed,
     libraries.by_values,
     libraries.jax_steps,
+    compiled.known_expressions,
 ]
 
 __all__ = ["EXECUTORS", "Executor", "Run", "Skipped"]

@@ -24,7 +24,7 @@ from hologram.errors import (
 )
 from hologram.settings import override
 from hologram.trace import lazy as lazy_tensors
-from hologram.trace.lazy_programs import immediate
+from hologram.trace.lazy_programs import immediate, known
 
 from .. import judge, meaning
 from ..judge import Skipped
@@ -83,6 +83,23 @@ def op_by_op(run: Run) -> None:
 @executor(0.04)
 def unfused(run: Run) -> None:
     """Each step realised before the next."""
+    run.near("each step realised", _step_by_step(run))
+
+
+@executor(0.3)
+def known_expressions(run: Run) -> None:
+    """Each step realised before the next, by Python, and by native code that knows the expressions: the same bits."""
+    found = []
+    with mock.patch.object(known, "RUNS", 1), override(op_by_op=False):
+        for _ in range(3):
+            found.append(_step_by_step(run))
+    lazy_tensors.clear()
+    for again in found[1:]:
+        judge.same_bits("realised by native code", found[0], again)
+
+
+def _step_by_step(run: Run) -> list[np.ndarray]:
+    """The program's results where each step is realised before the next."""
     if run.case.transform:
         raise Skipped("transformed")
 
@@ -90,7 +107,8 @@ def unfused(run: Run) -> None:
         def leaves(self, x: Any) -> list[Any]:
             out = super().leaves(x)
             if not inside:
-                hg.eval(out)
+                for leaf in out:
+                    hg.eval(leaf)
             return out
 
     inside: list[int] = []
@@ -101,7 +119,7 @@ def unfused(run: Run) -> None:
 
     for s in p.steps:
         env[s.name] = eager.leaves(run_step(s, env, plain))
-    run.near("each step realised", [np.asarray(env[r.name][r.leaf]) for r in p.outputs])
+    return [np.asarray(env[r.name][r.leaf]) for r in p.outputs]
 
 
 @executor(0.5)

@@ -92,6 +92,14 @@ def PyList_SetSlice(items: ptr, start: i64, stop: i64, others: ptr) -> i32: ...
 
 
 @external
+def PyBytes_FromStringAndSize(data: ptr, nbytes: i64) -> ptr: ...
+
+
+@external
+def PyBytes_AsString(obj: ptr) -> ptr: ...
+
+
+@external
 def PyDict_New() -> ptr: ...
 
 
@@ -137,6 +145,10 @@ def PyLong_FromLongLong(n: i64) -> ptr: ...
 
 @external
 def PyLong_FromUnsignedLongLong(n: i64) -> ptr: ...
+
+
+@external
+def PyMethod_New(function: ptr, obj: ptr) -> ptr: ...
 
 
 @external

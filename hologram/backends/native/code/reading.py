@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from hologram.backends.native.code.capi import (
-    Py_IncRef,
     PyErr_Clear,
     PyErr_Occurred,
     PyFloat_FromDouble,
@@ -14,6 +13,7 @@ from hologram.backends.native.code.capi import (
 from hologram.backends.native.code.heap import storage_unwritten
 from hologram.backends.native.code.object_layout import layout
 from hologram.backends.native.code.records import NDArray, Object, Sized, Slice, Storage, heap, process
+from hologram.backends.native.code.slots import shared
 
 # None is the null pointer.
 # mypy: disable-error-code="return-value"
@@ -32,13 +32,6 @@ def form_of(d: DType) -> int | None:
         return None
     by_kind = {"b": AS_BOOL, "i": AS_SIGNED, "u": AS_UNSIGNED}
     return by_kind.get(d.kind, AS_DOUBLE if d.itemsize == 8 else AS_SINGLE)
-
-
-@native
-def shared(obj: ptr) -> ptr:
-    """A new reference to an object."""
-    Py_IncRef(obj)
-    return obj
 
 
 # --- elements and windows -------------------------------------------------------------------------------------------------------------------

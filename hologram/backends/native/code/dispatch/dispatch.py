@@ -10,10 +10,11 @@ from hologram.backends.native.code.capi import Py_DecRef, Py_IncRef, PyErr_Occur
 from hologram.backends.native.code.dispatch.fingerprint import fingerprint_call
 from hologram.backends.native.code.dispatch.match import drop_leaves, match_call
 from hologram.backends.native.code.dispatch.remote import run_remote
-from hologram.backends.native.code.dispatch.result import build, drop_results, set_slot
+from hologram.backends.native.code.dispatch.result import build, drop_results
 from hologram.backends.native.code.heap import storage_take
 from hologram.backends.native.code.object_layout import layout
 from hologram.backends.native.code.records import Context, Index, Object, Sized, Spec, Storage, heap, process
+from hologram.backends.native.code.slots import set_slot
 from hologram.backends.native_lang.language import (
     Array,
     copy,

@@ -17,9 +17,10 @@ from hologram.backends.native.code.capi import (
 )
 from hologram.backends.native.code.dispatch.match import drop_leaves
 from hologram.backends.native.code.dispatch.replay import replayed, slot
-from hologram.backends.native.code.dispatch.result import build, set_slot
+from hologram.backends.native.code.dispatch.result import build
 from hologram.backends.native.code.object_layout import layout
 from hologram.backends.native.code.records import Context, List, Object, Replay, Sized, Spec, Storage, process, remote
+from hologram.backends.native.code.slots import set_slot
 from hologram.backends.native_lang.language import Array, address, i64, native, offset, ptr, void
 
 Pointers = Array[ptr]

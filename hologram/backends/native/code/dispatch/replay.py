@@ -27,7 +27,7 @@ from hologram.backends.native.code.capi import (
     PyObject_Size,
     PyType_GenericAlloc,
 )
-from hologram.backends.native.code.dispatch.result import drop_results, set_slot
+from hologram.backends.native.code.dispatch.result import drop_results
 from hologram.backends.native.code.records import (
     Context,
     List,
@@ -39,26 +39,14 @@ from hologram.backends.native.code.records import (
     process,
     remote,
 )
+from hologram.backends.native.code.slots import first_value, set_slot, slot
 from hologram.backends.native.code.submissions import COLLECTED, MAX_SUBMISSIONS
-from hologram.backends.native_lang.language import Array, address, copy, i64, inlined, native, offset, ptr, void
+from hologram.backends.native_lang.language import Array, address, copy, i64, native, offset, ptr, void
 
 # None is the null pointer.
 # mypy: disable-error-code="return-value"
 
 Words, Pointers = Array[i64], Array[ptr]
-
-
-@inlined
-def slot(obj: ptr, at: i64) -> ptr:
-    """What a slot holds, borrowed."""
-    return Pointers(offset(obj, at))[0]
-
-
-@inlined
-def first_value(obj: ptr, at: i64, value: ptr) -> void:
-    """Gives a new object's slot its first value."""
-    Py_IncRef(value)
-    Pointers(offset(obj, at))[0] = value
 
 
 @native

@@ -32,16 +32,6 @@ def drop_results(context: Context, n: i64) -> void:
 
 
 @native
-def set_slot(obj: ptr, at: i64, value: ptr) -> void:
-    """Replaces what a slot holds."""
-    slot = Pointers(offset(obj, at))
-    before = slot[0]
-    Py_IncRef(value)
-    slot[0] = value
-    Py_DecRef(before)
-
-
-@native
 def new_tensor(storage: ptr) -> ptr:
     tensor = PyType_GenericAlloc(process.tensor_type, 0)
     if tensor is not None:
