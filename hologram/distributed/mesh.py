@@ -190,6 +190,20 @@ class NamedSharding:
                 raise located(ShapeError(f"{what}: axis {axis} of shape {list(global_shape)} does not divide among the {k} ranks of {over}"))
         return tuple(n // k for n, k in zip(global_shape, counts, strict=True))
 
+    def divides(self, axis: int) -> bool:
+        """Whether an axis is divided among several ranks."""
+        return any(self.mesh.shape[n] > 1 for names in self.spec.normalised()[axis : axis + 1] for n in names)
+
+    def with_axis(self, axis: int) -> NamedSharding:
+        """That of an array with another axis, which is not divided, at a place."""
+        parts = self.spec.normalised()
+        return NamedSharding(self.mesh, PartitionSpec(*parts[:axis], *[()] * (axis - len(parts)), (), *parts[axis:]))
+
+    def without_axis(self, axis: int) -> NamedSharding:
+        """That of an array without one of its axes."""
+        parts = self.spec.normalised()
+        return NamedSharding(self.mesh, PartitionSpec(*parts[:axis], *parts[axis + 1 :]))
+
     def index(self, global_shape: Sequence[int], what: str) -> tuple[slice, ...]:
         """Which part this process has."""
         return self._index(self.shard_shape(global_shape, what), self.mesh.here(what))
