@@ -46,14 +46,18 @@ class Interrupts:
                 return True
         return False
 
-    def wake(self) -> None:
-        """Ends a wait of another thread."""
+    def end(self) -> None:
+        """Is told of nothing more, and ends a wait of another thread."""
+        _be_told_no_more()
         with contextlib.suppress(OSError):
             self._writer.send(bytes([_WAKE]))
 
-    def end(self) -> None:
-        """Is told of nothing more."""
-        _be_told_no_more()
+    def __enter__(self) -> Interrupts:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._reader.close()
+        self._writer.close()
 
 
 @in_child

@@ -65,7 +65,7 @@ class Mesh:
         return {name: int(i) for name, i in zip(self.axis_names, found[0], strict=True)}
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mesh) and self.literal == other.literal
+        return self is other or (isinstance(other, Mesh) and self.literal == other.literal)
 
     def __hash__(self) -> int:
         return hash(self.literal)
@@ -98,10 +98,14 @@ class PartitionSpec:
     PartitionSpec('data', None)
     """
 
-    __slots__ = ("parts",)
+    __slots__ = ("_normalised", "parts")
 
     def __init__(self, *parts: str | Sequence[str] | None) -> None:
         self.parts: tuple[Part, ...] = tuple(_part(p) for p in parts)
+        found = [_names(p) for p in self.parts]
+        while found and not found[-1]:
+            found.pop()
+        self._normalised = tuple(found)
         names = self.names()
         if len(set(names)) < len(names):
             raise located(ArgumentError(f"{self}: an axis name stands there twice"))
@@ -112,10 +116,7 @@ class PartitionSpec:
 
     def normalised(self) -> tuple[tuple[str, ...], ...]:
         """The names of each axis of an array, without axes at the end that have none."""
-        found = [_names(p) for p in self.parts]
-        while found and not found[-1]:
-            found.pop()
-        return tuple(found)
+        return self._normalised
 
     def __iter__(self) -> Iterator[Part]:
         return iter(self.parts)
@@ -231,7 +232,7 @@ class NamedSharding:
         return tuple(slices)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, NamedSharding) and self.mesh == other.mesh and self.spec.normalised() == other.spec.normalised()
+        return self is other or (isinstance(other, NamedSharding) and self.mesh == other.mesh and self.spec.normalised() == other.spec.normalised())
 
     def __hash__(self) -> int:
         return hash((self.mesh, self.spec.normalised()))

@@ -45,9 +45,9 @@ class Watch:
         self._beat = 0
         self._seen: dict[int, tuple[list[_Wait], int, list[Any]]] = {}  # of another rank, when it was looked at before: waits for it, and its note
         self._end = threading.Event()
-        self._interrupts = Interrupts()
         self._interrupted: float | None = None  # since when
         if store is not None:
+            self._interrupts = Interrupts()
             threading.Thread(target=self._run, name="hologram collectives watch", daemon=True).start()
 
     def waits(self, peer: int, call: Call) -> int:
@@ -63,8 +63,8 @@ class Watch:
     def end(self) -> None:
         """No more looks."""
         self._end.set()
-        self._interrupts.end()
-        self._interrupts.wake()
+        if self._store is not None:
+            self._interrupts.end()
 
     def require_alike(self) -> None:
         """Raises DistributedError where some rank has found two that run different programs."""
@@ -76,6 +76,10 @@ class Watch:
             raise DistributedError(found)
 
     def _run(self) -> None:
+        with self._interrupts:
+            self._look_again_and_again()
+
+    def _look_again_and_again(self) -> None:
         while not self._end.is_set():
             if self._interrupts.wait(PERIOD):
                 self._interrupted = time.monotonic()
