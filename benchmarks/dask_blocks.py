@@ -1,7 +1,8 @@
 """Arrays larger than memory: Dask with Tensors as blocks, fused, beside Dask with NumPy blocks: ``python -m benchmarks.dask_blocks``.
 
 Two workers of ``distributed``, each with a memory limit; arrays are several times as large as both limits together, and are made block by block by
-the same cheap function on both sides. The best of some runs counts; results are compared. ``--peak`` is what a worker's process held at most.
+the same cheap function on both sides. With Tensors these blocks are made again for each use, unless ``--keep``. The best of some runs counts; results
+are compared; the peak is what a worker's process held at most, in all cases so far.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ CASES: dict[str, tuple[Callable[[Any], Any], int, float]] = {  # the program, co
 }
 
 
-def measure(name: str, nbytes: int, blocks: int, runs: int) -> dict[str, Any]:
+def measure(name: str, nbytes: int, blocks: int, runs: int, recompute: bool) -> dict[str, Any]:
     """Seconds of both sides, and whether their results agree."""
     import hologram as hg
 
@@ -91,10 +92,10 @@ def measure(name: str, nbytes: int, blocks: int, runs: int) -> dict[str, Any]:
     best: dict[bool, float] = {}
     results: dict[bool, Any] = {}
     for _ in range(runs):
-        for tensors in (False, True):
+        for tensors in (True, False):
             array = program(source(rows, columns, blocks, tensors))
             start = time.perf_counter()
-            results[tensors] = np.asarray((hg.dask.fuse(array) if tensors else array).compute())
+            results[tensors] = np.asarray((hg.dask.fuse(array, recompute=recompute) if tensors else array).compute())
             best[tensors] = min(best.get(tensors, np.inf), time.perf_counter() - start)
     scale = np.abs(results[False]).max()
     return {
@@ -109,10 +110,11 @@ def measure(name: str, nbytes: int, blocks: int, runs: int) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-w", "--which", nargs="*", default=list(CASES), choices=list(CASES))
-    parser.add_argument("--limit", type=int, default=384, help="MiB of a worker")
+    parser.add_argument("--limit", type=int, default=512, help="MiB of a worker")
     parser.add_argument("--times", type=float, default=4.0, help="how many times larger than all workers' memory the arrays are")
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--blocks", type=int, default=96)
+    parser.add_argument("--blocks", type=int, default=256)
+    parser.add_argument("--keep", action="store_true", help="blocks between their uses")
     parser.add_argument("--runs", type=int, default=2)
     options = parser.parse_args()
 
@@ -122,14 +124,14 @@ def main() -> None:
 
     memory = f"{options.limit}MiB"
     with (
-        LocalCluster(n_workers=options.workers, threads_per_worker=1, memory_limit=memory, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=options.workers, threads_per_worker=1, memory_limit=memory, dashboard_address="127.0.0.1:0") as cluster,
         Client(cluster) as client,
     ):
         print(f"{options.workers} workers of {memory}")
         print("| case | array, MiB | NumPy blocks, s | fused Tensors, s | ratio | agree | peak of a worker, MiB |")
         print("|---|---|---|---|---|---|---|")
         for name in options.which:
-            m = measure(name, int(options.limit * options.workers * options.times) << 20, options.blocks, options.runs)
+            m = measure(name, int(options.limit * options.workers * options.times) << 20, options.blocks, options.runs, not options.keep)
             peak = max(client.run(peak_of_process).values()) >> 20
             ratio = m["hologram"] / m["numpy"]
             print(f"| {name} | {m['MiB']} | {m['numpy']:.2f} | {m['hologram']:.2f} | {ratio:.2f} | {m['agree']} | {peak} |", flush=True)

@@ -23,6 +23,7 @@ from hologram.trace.checks import as_function
 from hologram.trace.operators import SCALARS, node_as, wrap
 from hologram.trace.recorder import assume, plain
 from hologram.trace.tensor import namespace
+from hologram.transform.tree_axes import with_axes, without_axes
 
 _INTEGERS = (int, np.integer, Expr)
 
@@ -53,13 +54,14 @@ def scan(
     """
     carry, sequence = Operands(init, "scan", "init"), Operands(xs, "scan", "xs")
     steps, label = _length(sequence, length), loop_label(progress, f, "scan")
+    element = without_axes(sequence.treedef, [0] * len(sequence.nodes), "scan")
     if jit_is_disabled():
         return _scan_in_python(f, init, xs, steps, reverse, label)  # type: ignore[arg-type]  # no trace, no symbols
     elements = [Type(t.shape[1:], t.dtype, t.weak) for t in sequence.types]
     count = len(carry.nodes)
 
     def pack(leaves: list[Any]) -> tuple[Any, Any]:
-        return tree.unflatten(carry.treedef, leaves[:count]), tree.unflatten(sequence.treedef, leaves[count:])
+        return tree.unflatten(carry.treedef, leaves[:count]), tree.unflatten(element, leaves[count:])
 
     def check(result: Any) -> None:
         if not isinstance(result, (tuple, list)) or len(result) != 2:
@@ -71,6 +73,7 @@ def scan(
     for i, t in enumerate(ys):
         ys[i] = Type((steps, *t.shape), t.dtype, False)
     y_tree = tree.structure(traced.result[1])
+    y_tree = with_axes(y_tree, [0] * y_tree.leaves)
     starts = [node_as(x, t.dtype) for x, t in zip(carry.nodes, types, strict=True)]
     token = count if traced.has_effects else None
     if token is not None:  # the last carry

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
 import dask
 from dask._task_spec import GraphNode, Task, TaskRef, _execute_subgraph
 from dask.array.optimization import optimize as optimize_array
+from dask.base import get_name_from_key
 from dask.blockwise import Blockwise, blockwise_token, fuse_roots, optimize_blockwise
 from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph
 
+from hologram.dask import recomputation
 from hologram.dask.blocks import CompiledLayer, Layer
 from hologram.dask.results import Evaluated
 from hologram.errors import ArgumentError
@@ -21,7 +23,7 @@ from hologram.support.user_lines import located
 from hologram.trace.checks import choice
 
 
-def fuse(*collections: Any, precision: str = "standard") -> Any:
+def fuse(*collections: Any, precision: str = "standard", recompute: bool = False) -> Any:
     """Dask arrays of the same values, whose blockwise parts are compiled: one array for one argument, a tuple for several.
 
     Neighbouring blockwise operations (elementwise functions, ``map_blocks``, products, the first step of reductions) become one jitted function each,
@@ -29,6 +31,9 @@ def fuse(*collections: Any, precision: str = "standard") -> Any:
     that cannot be traced, or whose element types differ from NumPy's on NumPy blocks, runs as it is, with an UntracedWarning. Tensor blocks stay
     Tensors, NumPy blocks NumPy arrays. All tasks compute their Tensors before they end, so that Dask knows what memory is in use. What holds Dask
     arrays can be given too, such as xarray's objects. Raises ArgumentError for anything else.
+
+    ``recompute``: blocks that are made from nothing, read, or computed elementwise from such blocks are made again for each use, where Dask would
+    keep them between the uses: for arrays that do not fit into memory. Functions that make blocks have to give the same each time.
 
     >>> import dask.array as da
     >>> x = da.from_array(hg.tensor(np.arange(12.0).reshape(4, 3)), chunks=(2, 3))
@@ -39,12 +44,13 @@ def fuse(*collections: Any, precision: str = "standard") -> Any:
     for x in collections:
         if not dask.is_dask_collection(x):
             raise located(ArgumentError(f"fuse takes Dask arrays, not {type(x).__name__}"))
-    with dask.config.set(array_optimize=partial(optimize, precision=precision)):
+    results = _names(key for x in collections for key in flatten(x.__dask_keys__())) if recompute else None
+    with dask.config.set(array_optimize=partial(_optimize, precision=precision, results=results)):
         fused = dask.optimize(*collections)
     return fused[0] if len(collections) == 1 else fused
 
 
-def optimize(dsk: Mapping[Any, Any], keys: Any, *, precision: str = "standard", **options: Any) -> dict[Any, Any]:
+def optimize(dsk: Mapping[Any, Any], keys: Any, *, precision: str = "standard", recompute: bool = False, **options: Any) -> dict[Any, Any]:
     """The graph ``dsk`` optimised as Dask does, and compiled as by :func:`fuse`, for the results ``keys``.
 
     ``dask.config.set(array_optimize=hg.dask.optimize)`` makes it the optimiser of all Dask arrays.
@@ -55,8 +61,19 @@ def optimize(dsk: Mapping[Any, Any], keys: Any, *, precision: str = "standard", 
     ...     print(float((2 * x + 1).sum().compute()))
     144.0
     """
+    return _optimize(dsk, keys, precision=precision, results=frozenset() if recompute else None, **options)
+
+
+def _names(keys: Iterable[Any]) -> frozenset[str]:
+    return frozenset(map(get_name_from_key, keys))
+
+
+def _optimize(dsk: Mapping[Any, Any], keys: Any, *, precision: str, results: frozenset[str] | None, **options: Any) -> dict[Any, Any]:
+    """As :func:`optimize`, where ``results`` names layers that are kept beside those of ``keys``, and None does not recompute."""
     wanted = list(flatten(keys if isinstance(keys, (list, set)) else [keys]))
     graph = dsk if isinstance(dsk, HighLevelGraph) else HighLevelGraph.from_collections(str(id(dsk)), dsk, dependencies=())
+    if results is not None:
+        graph = recomputation.recompute(graph, results | _names(wanted))
     graph = fuse_roots(optimize_blockwise(graph, keys=wanted), keys=wanted)
     layers = {name: _compiled(layer, precision) if isinstance(layer, Blockwise) else layer for name, layer in graph.layers.items()}
     optimized = optimize_array(HighLevelGraph(layers, graph.dependencies), wanted, **options)

@@ -65,7 +65,7 @@ class Mesh:
         return {name: int(i) for name, i in zip(self.axis_names, found[0], strict=True)}
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mesh) and self.literal == other.literal
+        return self is other or (isinstance(other, Mesh) and self.literal == other.literal)
 
     def __hash__(self) -> int:
         return hash(self.literal)
@@ -98,10 +98,14 @@ class PartitionSpec:
     PartitionSpec('data', None)
     """
 
-    __slots__ = ("parts",)
+    __slots__ = ("_normalised", "parts")
 
     def __init__(self, *parts: str | Sequence[str] | None) -> None:
         self.parts: tuple[Part, ...] = tuple(_part(p) for p in parts)
+        found = [_names(p) for p in self.parts]
+        while found and not found[-1]:
+            found.pop()
+        self._normalised = tuple(found)
         names = self.names()
         if len(set(names)) < len(names):
             raise located(ArgumentError(f"{self}: an axis name stands there twice"))
@@ -112,10 +116,7 @@ class PartitionSpec:
 
     def normalised(self) -> tuple[tuple[str, ...], ...]:
         """The names of each axis of an array, without axes at the end that have none."""
-        found = [_names(p) for p in self.parts]
-        while found and not found[-1]:
-            found.pop()
-        return tuple(found)
+        return self._normalised
 
     def __iter__(self) -> Iterator[Part]:
         return iter(self.parts)
@@ -190,6 +191,20 @@ class NamedSharding:
                 raise located(ShapeError(f"{what}: axis {axis} of shape {list(global_shape)} does not divide among the {k} ranks of {over}"))
         return tuple(n // k for n, k in zip(global_shape, counts, strict=True))
 
+    def divides(self, axis: int) -> bool:
+        """Whether an axis is divided among several ranks."""
+        return any(self.mesh.shape[n] > 1 for names in self.spec.normalised()[axis : axis + 1] for n in names)
+
+    def with_axis(self, axis: int) -> NamedSharding:
+        """That of an array with another axis, which is not divided, at a place."""
+        parts = self.spec.normalised()
+        return NamedSharding(self.mesh, PartitionSpec(*parts[:axis], *[()] * (axis - len(parts)), (), *parts[axis:]))
+
+    def without_axis(self, axis: int) -> NamedSharding:
+        """That of an array without one of its axes."""
+        parts = self.spec.normalised()
+        return NamedSharding(self.mesh, PartitionSpec(*parts[:axis], *parts[axis + 1 :]))
+
     def index(self, global_shape: Sequence[int], what: str) -> tuple[slice, ...]:
         """Which part this process has."""
         return self._index(self.shard_shape(global_shape, what), self.mesh.here(what))
@@ -217,7 +232,7 @@ class NamedSharding:
         return tuple(slices)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, NamedSharding) and self.mesh == other.mesh and self.spec.normalised() == other.spec.normalised()
+        return self is other or (isinstance(other, NamedSharding) and self.mesh == other.mesh and self.spec.normalised() == other.spec.normalised())
 
     def __hash__(self) -> int:
         return hash((self.mesh, self.spec.normalised()))

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import hologram.primitives.host.collectives as ops
 from hologram.control.tracing import Traced, Type, as_node, close_bodies
 from hologram.distributed.array import ShardedArray, make_array_from_process_local_data, with_sharding
 from hologram.distributed.collectives import all_gather, axis_index
@@ -31,7 +30,7 @@ from hologram.trace.recorder import current, record, transforming
 from hologram.trace.tree import LEAF, Treedef
 from hologram.transform.named_axes import NamedAxis, bound, mesh_axes
 from hologram.transform.nodes import has_tangents
-from hologram.transform.rules.collectives import entered
+from hologram.transform.rules.collectives import entered, left
 from hologram.transform.transformed import Transformed
 
 __all__ = ["process_allgather", "shard_map"]
@@ -189,7 +188,7 @@ def _children_of_specs(specs: Any, data: Any, children: Sequence[Any], value: An
 
 def _leave(x: Node, axes: Sequence[str], mesh: Mesh) -> Node:
     """``x``, the same along ``axes``, as one value."""
-    return record(ops.exit_replicated, (x,), (tuple(axes), mesh.literal)) if axes and has_tangents(x.dtype) else x
+    return left(x, tuple(axes), mesh.literal) if axes and has_tangents(x.dtype) else x
 
 
 def _others(mesh: Mesh, spec: PartitionSpec) -> tuple[str, ...]:

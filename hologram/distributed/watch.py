@@ -2,6 +2,8 @@
 
 A rank that has waited for a while leaves a note in the process group's store: at which calls its threads are, and for whom they wait. Two ranks that
 wait for each other, but never at the same call, twice looked at, run different programs. Their connections are closed, and all ranks are told why.
+
+Ctrl-C is looked for, too: it cannot interrupt a wait inside of the engine, which ends where the connections are closed.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from hologram.distributed.interrupts import Interrupts
 from hologram.errors import DistributedError
+from hologram.primitives.host.lanes import GRACE
 from hologram.support.world import Call
 
 PERIOD = 0.5  # seconds between looks
@@ -41,7 +45,9 @@ class Watch:
         self._beat = 0
         self._seen: dict[int, tuple[list[_Wait], int, list[Any]]] = {}  # of another rank, when it was looked at before: waits for it, and its note
         self._end = threading.Event()
+        self._interrupted: float | None = None  # since when
         if store is not None:
+            self._interrupts = Interrupts()
             threading.Thread(target=self._run, name="hologram collectives watch", daemon=True).start()
 
     def waits(self, peer: int, call: Call) -> int:
@@ -57,6 +63,8 @@ class Watch:
     def end(self) -> None:
         """No more looks."""
         self._end.set()
+        if self._store is not None:
+            self._interrupts.end()
 
     def require_alike(self) -> None:
         """Raises DistributedError where some rank has found two that run different programs."""
@@ -68,12 +76,26 @@ class Watch:
             raise DistributedError(found)
 
     def _run(self) -> None:
-        while not self._end.wait(PERIOD):
+        with self._interrupts:
+            self._look_again_and_again()
+
+    def _look_again_and_again(self) -> None:
+        while not self._end.is_set():
+            if self._interrupts.wait(PERIOD):
+                self._interrupted = time.monotonic()
+            self._end_interrupted()
             since = time.monotonic() - PATIENCE
             waits = [_Wait(number, peer, call.text, str(call)) for number, (peer, call, begun) in self._waits.copy().items() if begun < since]
             if waits:
                 with contextlib.suppress(RuntimeError):
                     self._look(waits)
+
+    def _end_interrupted(self) -> None:
+        """Closes the connections where a wait outlasts an interrupt."""
+        if self._interrupted is not None and time.monotonic() > self._interrupted + GRACE:
+            if any(begun < self._interrupted for _, _, begun in self._waits.copy().values()):
+                self._close()
+            self._interrupted = None
 
     def _look(self, waits: list[_Wait]) -> None:
         """Leaves a note, and reads those of the ranks that are waited for."""

@@ -8,6 +8,7 @@ from hologram.support.imports import when_imported
 
 _MODULES = {  # modules of other libraries, and where is written what they are told
     "dask.array": "dask",
+    "distributed.protocol": "distributed",
     "einops._backends": "einops",
     "opt_einsum.backends.dispatch": "opt_einsum",
     "tensorly.backend": "tensorly",

@@ -396,7 +396,7 @@ class Tensor:
         return format(self._scalar("format()").item(), spec) if spec else str(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return hooks.tensor, (np.array(self._view("pickle")),)
+        return hooks.tensor, (self._view("pickle"),)  # protocol 5 takes the memory as it is
 
     def __copy__(self) -> Tensor:
         """Another Tensor of the same value: an assignment to elements of one does not change the other."""

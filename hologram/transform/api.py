@@ -16,11 +16,13 @@ from hologram.trace import tree
 from hologram.trace.checks import as_function, has_items, integer, items
 from hologram.trace.operators import wrap
 from hologram.trace.recorder import cast_node, constant, record
+from hologram.trace.tree import Treedef
 from hologram.transform.arguments import array_node, cotangent_nodes, own, tensors
 from hologram.transform.linear import Linearised, tangents_of
 from hologram.transform.nodes import add, along, apply, has_tangents, moved, number, reshaped
 from hologram.transform.stacking import stacked
 from hologram.transform.transformed import Transformed
+from hologram.transform.tree_axes import require_whole, with_axes
 
 Function = Callable[..., Any]
 Argnums = int | Sequence[int]
@@ -230,6 +232,7 @@ def _jacfwd(f: Function, given: Options, args: tuple[Any, ...], options: dict[st
     argnums, has_aux, holomorphic = given
     of_chosen, chosen = _chosen(f, args, options, argnums, "jacfwd")
     made = Linearised(of_chosen, chosen, "jacfwd", has_aux)
+    require_whole(made.in_structure, "jacfwd: an argument")
     _require_kinds(made.inputs, "an argument", "jacfwd", holomorphic)
     basis = _basis(made.inputs, "jacfwd")
     columns = stacked(made.forward, basis, [True] * len(basis), basis[0].shape[0]) if basis else []
@@ -254,6 +257,7 @@ def _jacrev(f: Function, given: Options, args: tuple[Any, ...], options: dict[st
     argnums, has_aux, holomorphic = given
     of_chosen, chosen = _chosen(f, args, options, argnums, "jacrev")
     made = Linearised(of_chosen, chosen, "jacrev", has_aux, reverse=True)
+    require_whole(made.structure, "jacrev: a result")
     _require_kinds(
         [*made.results, *(made.inputs if holomorphic else ())], "an argument or a result" if holomorphic else "a result", "jacrev", holomorphic
     )
@@ -261,8 +265,17 @@ def _jacrev(f: Function, given: Options, args: tuple[Any, ...], options: dict[st
     rows = _rows(made, basis)
     by_input = [_split(r, made.results, last=False) for r in rows]
     entries = [[column[i] for column in by_input] for i in range(len(made.results))]
-    result = tree.unflatten(made.structure, [_like_argnums(tensors(made.in_structure, e, made.weak), argnums) for e in entries])
+    of_arguments = [_behind(made.in_structure, len(y.shape)) for y in made.results]
+    of_result = [_like_argnums(tensors(t, e, made.weak), argnums) for t, e in zip(of_arguments, entries, strict=True)]
+    result = tree.unflatten(made.structure, of_result)
     return (result, made.aux) if has_aux else result
+
+
+def _behind(structure: Treedef, count: int) -> Treedef:
+    """The structure where each leaf has so many axes in front."""
+    for _ in range(count):
+        structure = with_axes(structure, [0] * structure.leaves)
+    return structure
 
 
 def _rows(made: Linearised, basis: list[Node]) -> list[Node]:

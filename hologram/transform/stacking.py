@@ -27,6 +27,7 @@ from hologram.transform.named_axes import LocalResults, NamedAxis, bound, stacki
 from hologram.transform.nodes import first_of, moved
 from hologram.transform.rules.batching import elementwise, stack_of
 from hologram.transform.transformed import Transformed
+from hologram.transform.tree_axes import with_axes, without_axes
 
 
 def stacked(
@@ -201,14 +202,16 @@ def _vmap(f: Callable[..., Any], given: tuple[Any, Any, int | None, str | None],
     axes += [0] * (len(leaves) - len(axes))
     read = [array_node(x, "vmap") if a is not None else (None, False) for x, a in zip(leaves, axes, strict=True)]
     size = _size([n for n, _ in read if n is not None], [a for a in axes if a is not None], axis_size)
-    inputs = [moved(n, _axis(a, len(n.shape), "in_axes"), 0) for (n, _), a in zip(read, axes, strict=True) if n is not None and a is not None]
+    stands = [None if n is None or a is None else _axis(a, len(n.shape), "in_axes") for (n, _), a in zip(read, axes, strict=True)]
+    inputs = [moved(n, a, 0) for (n, _), a in zip(read, stands, strict=True) if n is not None and a is not None]
+    example = without_axes(structure, stands, "vmap")
     found: list[Treedef] = []
     results: list[Any] = []
 
     def of_example(examples: list[Node]) -> list[Node]:
         given = iter(examples)
         filled = [own(x) if n is None else wrap(next(given), weak) for x, (n, weak) in zip(leaves, read, strict=True)]
-        some, named = tree.unflatten(structure, filled)
+        some, named = tree.unflatten(example, filled)
         results.append(f(*some, **named))
         nodes, result_structure = result_nodes(results[0], "vmap")
         found.append(result_structure)
@@ -216,7 +219,9 @@ def _vmap(f: Callable[..., Any], given: tuple[Any, Any, int | None, str | None],
 
     nodes, stacks = _run(of_example, inputs, [True] * len(inputs), size, axis_name)
     places = _axes(out_axes, found[0], results[0], "out_axes")
-    return tensors(found[0], [_placed(x, stacks, a, size) for x, a in zip(nodes, places, strict=True)])
+    placed = [_placed(x, stacks, a, size) for x, a in zip(nodes, places, strict=True)]
+    now = [None if a is None else _axis(a, len(x.shape), "out_axes") for x, a in zip(placed, places, strict=True)]
+    return tensors(with_axes(found[0], now), placed)
 
 
 def _placed(x: Node, stacks: _Stacks, axis: int | None, size: Int) -> Node:

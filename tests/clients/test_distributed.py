@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -22,7 +23,13 @@ pytestmark = pytest.mark.filterwarnings(
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    options: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "memory_limit": "1GiB", "dashboard_address": None, "host": "127.0.0.1"}
+    options: dict[str, Any] = {
+        "n_workers": 2,
+        "threads_per_worker": 1,
+        "memory_limit": "1GiB",
+        "dashboard_address": "127.0.0.1:0",
+        "host": "127.0.0.1",
+    }
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         yield client
 
@@ -61,6 +68,41 @@ def test_free_memory_of_workers_goes_back(client: Any) -> None:
             return
         client.run(lambda: __import__("time").sleep(0.1))
     pytest.fail("workers keep more free memory than a sixteenth of their limit")
+
+
+TENSORS = {
+    "rows": lambda: hg.tensor(np.arange(12.0).reshape(3, 4)),
+    "pending": lambda: hg.tensor(np.arange(12.0).reshape(3, 4)) + 1,
+    "transposed": lambda: hg.tensor(np.arange(12.0).reshape(3, 4)).T,
+    "scalar": lambda: hg.tensor(2.5),
+    "empty": lambda: hnp.zeros((0, 3)),
+    "bool": lambda: hg.tensor([True, False]),
+    "complex": lambda: hg.tensor(np.array([1 + 2j, 3])),
+    "bfloat16": lambda: hnp.asarray([1, 2, 3], dtype="bfloat16"),
+}
+
+
+@pytest.mark.parametrize("kind", TENSORS)
+def test_tensors_travel(kind: str) -> None:
+    protocol = library("distributed.protocol")
+    x = TENSORS[kind]()
+    header, frames = protocol.serialize(x)
+    y = protocol.deserialize(header, [memoryview(bytearray(f)) for f in frames])
+    assert (type(y), y.shape, y.dtype) == (hg.Tensor, x.shape, x.dtype)
+    assert np.array_equal(np.asarray(y), np.asarray(x))
+
+
+def test_tensors_travel_without_copies() -> None:
+    protocol = library("distributed.protocol")
+    x = hg.tensor(np.arange(1000.0))
+    _, (frame,) = protocol.serialize(x)
+    assert np.shares_memory(np.frombuffer(frame), x.numpy())
+    arrived = protocol.deserialize(_, [frame])
+    assert np.shares_memory(arrived.numpy(), x.numpy())
+    buffers: list[Any] = []
+    pickled = pickle.dumps(x, protocol=5, buffer_callback=buffers.append)
+    assert len(pickled) < 1000 and np.shares_memory(np.frombuffer(buffers[0]), x.numpy())
+    assert np.array_equal(np.asarray(pickle.loads(pickled, buffers=buffers)), np.arange(1000.0))
 
 
 def test_sizes_of_tensors_are_told() -> None:

@@ -65,6 +65,13 @@ def test_processes_have_the_bits_of_simulated_ranks_and_end_together(size: int, 
     assert all(text in said[0]["message"] for text in texts), said[0]["message"]
 
 
+@needs_torch
+def test_an_interrupt_ends_a_wait_for_another_process() -> None:
+    said = run(2, "interrupted", 120.0)
+    assert said[0]["error"] == "KeyboardInterrupt" and 1 <= said[0]["seconds"] < 15, said[0]
+    assert said[1]["error"] == "DistributedError" and said[1]["seconds"] < 40, said[1]
+
+
 # --- where processes meet --------------------------------------------------------------------------------------------
 
 TORCHRUN = {"MASTER_ADDR": "host1", "MASTER_PORT": "29500", "WORLD_SIZE": "4", "RANK": "3"}

@@ -23,7 +23,7 @@ LATENCY_BYTES = 100_000  # that the wire carries in the time that an exchange ta
 MAX_SMALL_BYTES = 1 << 19  # of a sum, that each rank sends to every other
 MAX_SCRATCH_BYTES = 1 << 26
 MIN_ALONE_BYTES = 1 << 20  # of an array that is reduced without being copied beside others
-BLOCK_BYTES = 1 << 22  # of a sum, that are on the wire at one time: large enough for the wire, small enough for the cache
+MIN_BLOCK_BYTES, MAX_BLOCK_BYTES = 1 << 22, 1 << 23  # of a sum, that are on the wire at one time: for less the messages cost more than the wire
 BLOCKS_AHEAD = 2
 PARTS, RESULTS = 0, 1  # phases of a sum
 
@@ -168,7 +168,8 @@ def _reduce_parts(peers: Peers, x: np.ndarray, out: np.ndarray, combine: Callabl
     """Every rank adds up one part of ``x``, in blocks: while one is added up the next ones are under way."""
     n, me = len(peers.members), peers.position
     ends = [x.size * i // n for i in range(n + 1)]
-    most = min(BLOCK_BYTES, MAX_SCRATCH_BYTES // (BLOCKS_AHEAD * n))
+    share = -(-x.nbytes // n)
+    most = min(max(share // BLOCKS_AHEAD, MIN_BLOCK_BYTES), MAX_BLOCK_BYTES, MAX_SCRATCH_BYTES // (BLOCKS_AHEAD * n))
     block = max(1, most // x.itemsize)
     count = -(-max(ends[i + 1] - ends[i] for i in range(n)) // block)
 

@@ -126,6 +126,11 @@ def entered(xs: Sequence[Node], axes: tuple[str, ...], mesh: tuple[Any, ...]) ->
     return [result(node, i, x) for i, x in enumerate(xs)]
 
 
+def left(x: Node, axes: tuple[str, ...], mesh: tuple[Any, ...]) -> Node:
+    """What is equal on all ranks along ``axes``, as one value."""
+    return record(ops.exit_replicated, (x,), (axes, mesh))
+
+
 def _enter_jvp(tangents: Sequence[Node | None], out: Node, *rest: Any) -> Results:
     *_, axes, mesh = rest
     made = iter(entered([t for t in tangents if t is not None], axes, mesh))
@@ -133,11 +138,11 @@ def _enter_jvp(tangents: Sequence[Node | None], out: Node, *rest: Any) -> Result
 
 
 def _enter_transpose(cotangents: Results, linear: Flags, *rest: Any) -> Results:
-    """One sum of all cotangents."""
+    """One sum of all cotangents, which is one value again."""
     *_, axes, mesh = rest
     there = [c for c in cotangents if c is not None]
     node = record(ops.psum, tuple(there), (axes, _size(axes, mesh), mesh, ""))
-    sums = iter([result(node, i, c) for i, c in enumerate(there)])
+    sums = iter([left(result(node, i, c), axes, mesh) for i, c in enumerate(there)])
     return tuple([None if c is None else next(sums) for c in cotangents])
 
 
@@ -147,15 +152,16 @@ def _enter_batch(size: Int, batched: Flags, *rest: Any) -> Node:
 
 
 def _exit_transpose(c: Node, linear: Flags, x: Node, axes: tuple[str, ...], mesh: tuple[Any, ...]) -> tuple[Node]:
-    return (_only_at(c, rank_index(axes, mesh), 0),)
+    (on_each,) = entered([c], axes, mesh)
+    return (_only_at(on_each, rank_index(axes, mesh), 0),)
 
 
 transforms(ops.enter_replicated, jvp=_enter_jvp, transpose=_enter_transpose, batch=_enter_batch)
 transforms(
     ops.exit_replicated,
-    jvp=lambda ts, out, x, *attrs: record(ops.exit_replicated, (ts[0],), attrs),
+    jvp=lambda ts, out, x, *attrs: left(ts[0], *attrs),
     transpose=_exit_transpose,
-    batch=lambda size, batched, x, *attrs: record(ops.exit_replicated, (x,), attrs),
+    batch=lambda size, batched, x, *attrs: left(x, *attrs),
 )
 
 

@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import time
 from typing import Any
 
@@ -59,8 +60,12 @@ def fail(fault: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         elif fault == "hangs":
             time.sleep(5)
+        elif fault == "interrupted":
+            time.sleep(30)
         elif fault == "differs":
             mapped(lambda one: hg.lax.pmax(one, "i"))(x)
+    elif fault == "interrupted" and process_index() == 0:
+        threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
     total(x)
 
 
@@ -73,7 +78,7 @@ def main() -> None:
     began = time.monotonic()
     try:
         fail(fault)
-    except DistributedError as e:
+    except (DistributedError, KeyboardInterrupt) as e:
         said |= {"error": type(e).__name__, "message": str(e)}
     said["seconds"] = time.monotonic() - began
     print(json.dumps(said), flush=True)
