@@ -537,17 +537,19 @@ def _bins(edges: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def histogramdd(sample: Any, /, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> tuple[Tensor, list[Tensor]]:
-    """Histogram of points in d dimensions, the rows of ``sample`` (n, d): counts of the cells of a grid, and a list of the edges of each axis.
+    """Histogram of points in d dimensions, the rows of the array ``sample`` (n, d), or of a sequence of their d coordinates, arrays (n,): counts of the
+    cells of a grid, and a list of the edges of each axis.
 
     ``bins`` is a number, or a number or edges for each axis; ``range`` None or a pair for each axis. Counts are floats; ``weights`` and
     ``density`` are as for :func:`histogram`. Raises ShapeError for more than two axes, ArgumentError for bins or ranges of another number.
 
-    >>> counts, edges = hnp.histogramdd([[0.0, 0.0], [1.0, 1.0], [1.0, 0.9]], bins=2)
+    >>> counts, edges = hnp.histogramdd(([0.0, 1.0, 1.0], [0.0, 1.0, 0.9]), bins=2)
     >>> counts
     Tensor([[1., 0.],
             [0., 2.]], dtype=float32)
     """
-    points = wrap(array(sample, "histogramdd"))
+    coordinates = isinstance(sample, (tuple, list)) and np.ndim(sample[0] if sample else ()) == 1
+    points = stack([wrap(array(x, "histogramdd")) for x in sample], axis=1) if coordinates else wrap(array(sample, "histogramdd"))
     points = points if points.ndim > 1 else points.reshape((-1, 1))
     if points.ndim != 2:
         raise located(ShapeError(f"histogramdd takes points in rows, not shape {list(points.shape)}"))
