@@ -340,6 +340,34 @@ def test_symbolic_counts_less_a_correction_are_no_less_than_zero() -> None:
             np.testing.assert_array_equal(np.asarray(symbolic(x)), np.asarray(static(x)))
 
 
+def test_positions_in_arrays_of_symbolic_extents() -> None:
+    f = hg.jit(
+        lambda i, x: (hnp.unravel_index(i, x.shape), hnp.ravel_multi_index((i % 2, i % 3), x.shape), hnp.unravel_index(i, x.shape, order="F")),
+        dynamic=True,
+    )
+    at = np.array([0, 3, 5])
+    for shape in ((2, 3), (4, 5), (3, 4)):
+        (got, flat, fortran) = f(at, np.zeros(shape))
+        compare(got, np.unravel_index(at, shape))
+        compare(flat, np.ravel_multi_index((at % 2, at % 3), shape))
+        compare(fortran, np.unravel_index(at, shape, order="F"))
+
+
+def test_computed_positions_are_clamped() -> None:
+    for dynamic in (False, True):
+        f = hg.jit(lambda i, x: hnp.unravel_index(i, x.shape), dynamic=dynamic)
+        compare(f(np.array([6, -1, -9]), np.zeros((2, 3))), (np.array([1, 1, 0]), np.array([2, 2, 0])))
+
+
+def test_derivatives_of_interp_at_knots_are_jaxs() -> None:
+    knots, heights = np.array([0.0, 1.0, 2.0]), np.array([1.0, 10.0, 20.0])
+    at = np.array([-1.0, 0.0, 0.5, 1.0, 2.0, 3.0])
+    slopes = hg.grad(lambda x: hnp.interp(x, knots, heights).sum())(at)
+    np.testing.assert_array_equal(np.asarray(slopes), [0, 9, 9, 10, 10, 0])
+    shares = hg.grad(lambda y: hnp.interp(np.array([2.0, 0.25]), knots, y).sum())(heights)
+    np.testing.assert_array_equal(np.asarray(shares), [0.75, 0.25, 1])
+
+
 def test_computed_bins_may_descend() -> None:
     f = hg.jit(hnp.digitize)
     x = np.array([0.5, 1.0, 2.5, 3.0])

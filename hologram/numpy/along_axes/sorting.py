@@ -537,9 +537,9 @@ def _bins(edges: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def histogramdd(sample: Any, /, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> tuple[Tensor, list[Tensor]]:
-    """Histogram of points in d dimensions, the rows of the array ``sample`` (n, d), or of a sequence of their d coordinates, arrays (n,): counts of the
-    cells of a grid, and a list of the edges of each axis.
+    """Histogram of points in d dimensions: counts of the cells of a grid, and a list of the edges of each axis.
 
+    Points are the rows of the array ``sample`` (n, d), or a sequence of their d coordinates, arrays (n,).
     ``bins`` is a number, or a number or edges for each axis; ``range`` None or a pair for each axis. Counts are floats; ``weights`` and
     ``density`` are as for :func:`histogram`. Raises ShapeError for more than two axes, ArgumentError for bins or ranges of another number.
 

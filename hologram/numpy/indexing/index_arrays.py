@@ -10,12 +10,13 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import IndexOutOfRange, ShapeError
-from hologram.ir.symbolic import prod
-from hologram.numpy.arguments import as_tensor
+from hologram.ir.symbolic import Int, prod
+from hologram.numpy.arguments import as_tensor, wrap
 from hologram.numpy.creation import ones
 from hologram.support.user_lines import located
 from hologram.trace.checks import as_function, choice, integer, items, shape_of
 from hologram.trace.convert import tensor
+from hologram.trace.operators import extent_node
 from hologram.trace.tensor import Tensor
 
 __all__ = [
@@ -155,7 +156,7 @@ def unravel_index(places: Any, shape: Any, order: str = "C") -> tuple[Tensor, ..
     extents, out = shape_of(shape, "unravel_index"), []
     fortran = choice(order, "unravel_index", "order", ("C", "F")) == "F"
     at = _in_range(places, prod(extents), "unravel_index")
-    for n in extents if fortran else extents[::-1]:
+    for n in map(_counted, extents if fortran else extents[::-1]):
         out.append(at % n)
         at = at // n
     return tuple(out if fortran else out[::-1])
@@ -163,17 +164,21 @@ def unravel_index(places: Any, shape: Any, order: str = "C") -> tuple[Tensor, ..
 
 def _in_range(indices: Any, n: Any, what: str, signed: bool = True) -> Tensor:
     """``indices`` of ``n`` elements, clamped where they are computed; with ``signed`` negative ones count from the end. Raises IndexOutOfRange for
-    known ones out of range. A symbolic ``n`` is not looked at."""
+    known ones out of range of a known ``n``."""
     t = as_tensor(indices, what)
-    if not isinstance(n, int):
-        return t
-    if type(indices) is Tensor:
-        return t.clip(-n if signed else 0, n - 1) if n and signed else t
+    if type(indices) is Tensor or not isinstance(n, int):
+        size = _counted(n)
+        return t.clip(-size, size - 1) if signed and n != 0 else t
     known = np.asarray(indices)
     if known.size and known.dtype.kind in "iu" and not -n * signed <= known.min() <= known.max() < n:
         worst = known.max() if known.max() >= n else known.min()
         raise located(IndexOutOfRange(f"{what}: index {worst} is out of range for {n} elements"))
     return t
+
+
+def _counted(n: Int) -> Any:
+    """An extent for arithmetic on indices: a symbolic one as a Tensor."""
+    return n if isinstance(n, int) else wrap(extent_node(n, dtypes.int64), True)
 
 
 def ravel_multi_index(multi_index: Sequence[Any], dims: Any, mode: str = "raise", order: str = "C") -> Tensor:
@@ -194,5 +199,6 @@ def ravel_multi_index(multi_index: Sequence[Any], dims: Any, mode: str = "raise"
     at: Any = 0
     for i, n in steps[::-1] if choice(order, "ravel_multi_index", "order", ("C", "F")) == "F" else steps:
         index = _in_range(i, n, "ravel_multi_index", signed=False) if mode == "raise" else as_tensor(i, "ravel_multi_index")
-        at = at * n + (index % n if mode == "wrap" else index.clip(0, n - 1) if mode == "clip" else index)
+        size = _counted(n)
+        at = at * size + (index % size if mode == "wrap" else index.clip(0, size - 1) if mode == "clip" else index)
     return at
