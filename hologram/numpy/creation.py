@@ -16,6 +16,7 @@ from hologram.ir.op import Shape
 from hologram.ir.symbolic import Expr, bounds
 from hologram.numpy.arguments import array, cast_to, element_type, spread, wrap
 from hologram.numpy.elementwise.functions import FUNCTIONS
+from hologram.primitives import TABLE
 from hologram.primitives.complex import parts as complexes
 from hologram.primitives.iota import iota
 from hologram.primitives.scalar import elementwise as ew
@@ -190,22 +191,36 @@ def linspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, *, 
     """``num`` numbers at equal distances from ``start`` to ``stop``, which is the last one exactly if ``endpoint``.
 
     The ends are scalars, complex ones too, or Tensors, through which derivatives go. The result is float32 or complex64 unless ``dtype`` says
-    otherwise. Raises ShapeError for ends with axes.
+    otherwise, and of an integer type rounded down. Raises ShapeError for ends with axes, and for a negative number of elements.
 
     >>> hnp.linspace(0, 1, 5)
     Tensor([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     >>> hnp.linspace(0, 1, 4, endpoint=False)
     Tensor([0.  , 0.25, 0.5 , 0.75], dtype=float32)
     """
-    n = integer(num, "linspace", "a number of elements")
+    n = _number_of_elements(num, "linspace")
     gaps = n - 1 if endpoint else n
     if type(start) is Tensor or type(stop) is Tensor:
-        return wrap(cast_to(_between(start, stop, n, gaps, endpoint), dtype))
+        return wrap(_rounded_down(_between(start, stop, n, gaps, endpoint), dtype))
     start, stop = _number(start), _number(stop)
     if isinstance(start, complex) or isinstance(stop, complex):
         parts = [_spaced(a, b, n, gaps, endpoint) for a, b in ((start.real, stop.real), (start.imag, stop.imag))]
         return wrap(cast_to(record(complexes.complex_, tuple(parts)), dtypes.default_complex if dtype is None else dtype))
-    return wrap(cast_node(_spaced(start, stop, n, gaps, endpoint), dtypes.default_float if dtype is None else element_type(dtype)))
+    return wrap(_rounded_down(_spaced(start, stop, n, gaps, endpoint), dtypes.default_float if dtype is None else dtype))
+
+
+def _number_of_elements(num: Any, what: str) -> int:
+    n = integer(num, what, "a number of elements")
+    if n < 0:
+        raise located(ShapeError(f"{what}: {n} elements"))
+    return n
+
+
+def _rounded_down(node: Node, dtype: Any) -> Node:
+    """``node`` in the type ``dtype``, its own for None; in an integer type the largest integers that are not above it."""
+    if dtype is not None and element_type(dtype).is_integer and node.dtype.is_float:
+        node = record(TABLE["floor"], (node,))
+    return cast_to(node, dtype)
 
 
 def _number(x: Any) -> float | complex:
@@ -350,9 +365,9 @@ def logspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True,
     >>> hnp.logspace(0, 3, 4)
     Tensor([   1.,   10.,  100., 1000.], dtype=float32)
     """
+    count = _number_of_elements(num, "logspace")
     if Tensor in (type(start), type(stop), type(base)):
-        return FUNCTIONS["power"](base, linspace(start, stop, num, endpoint=endpoint, dtype=dtype))
-    count = integer(num, "logspace", "a number of elements")
+        return wrap(cast_to(array(FUNCTIONS["power"](base, linspace(start, stop, count, endpoint=endpoint)), "logspace"), dtype))
     with np.errstate(all="ignore"):
         found = np.logspace(start, stop, count, endpoint, base)
     return tensor(found, dtype=dtypes.default_float if dtype is None else dtype)
@@ -361,14 +376,28 @@ def logspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True,
 def geomspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True, dtype: Any = None) -> Tensor:
     """``num`` numbers from ``start`` to ``stop`` of which each is the same multiple of the one before; float32 unless ``dtype``.
 
-    The last is ``stop`` if ``endpoint``. Ends that are Tensors, through which derivatives go, are positive.
+    The last is ``stop`` if ``endpoint``, and the first ``start``. Ends may be Tensors, through which derivatives go; real ones of different signs
+    give NaN between them.
 
     >>> hnp.geomspace(1, 1000, 4)
     Tensor([   1.,   10.,  100., 1000.], dtype=float32)
     """
+    count = _number_of_elements(num, "geomspace")
     if type(start) is Tensor or type(stop) is Tensor:
-        return FUNCTIONS["exp"](linspace(FUNCTIONS["log"](start), FUNCTIONS["log"](stop), num, endpoint=endpoint, dtype=dtype))
-    count = integer(num, "geomspace", "a number of elements")
+        return wrap(cast_to(_geometric(start, stop, count, endpoint), dtype))
     with np.errstate(all="ignore"):
         found = np.geomspace(start, stop, count, endpoint)
     return tensor(found, dtype=dtypes.default_float if dtype is None else dtype)
+
+
+def _geometric(start: Any, stop: Any, n: int, endpoint: bool) -> Node:
+    """The numbers of :func:`geomspace` in the type that a quotient of the ends has; as NumPy's, multiples of ``start``."""
+    (first, last), _, _ = promoted("geomspace", (start, stop), lambda d: working_type(ew.div, d))
+    ratio = wrap(record(ew.div, (last, first)))
+    if first.dtype.is_complex:
+        powers = FUNCTIONS["exp"](linspace(0.0, FUNCTIONS["log"](ratio), n, endpoint=endpoint))
+    else:  # decades have few roundings, which integers would show
+        powers = FUNCTIONS["power"](10.0, linspace(0.0, FUNCTIONS["log10"](ratio), n, endpoint=endpoint))
+    powers = powers * wrap(first)
+    node = record(ew.select, (record(ew.eq, (count((n,), 0, dtypes.int64), constant(0, dtypes.int64))), first, array(powers, "geomspace")))
+    return record(ew.select, (_last(n), last, node)) if endpoint and n > 1 else node

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
+from hologram.dtypes import DType
 from hologram.errors import DTypeError
 from hologram.ir.node import Node
 from hologram.ir.op import Op
@@ -16,6 +17,7 @@ from hologram.primitives import TABLE
 from hologram.primitives.scalar import composite
 from hologram.settings import settings
 from hologram.support.user_lines import located
+from hologram.trace import operators
 from hologram.trace.operators import (
     binary_operator,
     broadcast_node,
@@ -28,7 +30,8 @@ from hologram.trace.operators import (
     with_tensors,
     wrap,
 )
-from hologram.trace.recorder import constant, current, fits, record
+from hologram.trace.recorder import cast_node, constant, current, fits, record
+from hologram.trace.symbolic_extent import Extent
 
 _PRODUCTS = 16  # static exponents up to this size are products; beyond, the error of repeated products exceeds that of pow
 
@@ -114,10 +117,14 @@ def _with_infinite_quotients(x: Any, y: Any) -> Any:
 
 
 def comparison(row: Op) -> Callable[[Any, Any], Any]:
-    """The comparison ``row``, for which every Python integer has its place beside those of an integer type."""
+    """The comparison ``row``, for which every Python integer has its place beside those of an integer type, and integers of two types have theirs,
+    whatever type their sum would have."""
 
     def compare(x: Any, y: Any) -> Any:
         x, y = with_tensors((x, y), row.name)
+        first, second = _integer_type(x), _integer_type(y)
+        if first is not None and second is not None and first is not second:
+            return _of_integers(row, x, y)
         if type(x) is int or type(y) is int:
             a, b = operand(x, row.name), operand(y, row.name)
             dtype, _ = common_type([a, b])
@@ -129,6 +136,32 @@ def comparison(row: Op) -> Callable[[Any, Any], Any]:
         return elementwise(row, x, y)
 
     return compare
+
+
+def _integer_type(x: Any) -> DType | None:
+    """The element type of an array of integers; None for everything else, Python's numbers too."""
+    if isinstance(x, (np.ndarray, np.generic)):
+        return dtypes.of(x.dtype) if x.dtype.kind in "iu" else None
+    dtype = dtypes.int64 if type(x) is Extent else x._aval()[1] if isinstance(x, operators.tensor_class) else None
+    return dtype if dtype is not None and dtype.is_integer else None
+
+
+def _of_integers(row: Op, x: Any, y: Any) -> Any:
+    """The comparison ``row`` of integers of two types, which are compared as the numbers that they are: the type that arithmetic would give them
+    may round them (uint64 beside int64), or wrap them (what is made of Python's numbers alone takes any type)."""
+    (a, _, weak), (b, _, also_weak) = operand(x, row.name), operand(y, row.name)
+    common = dtypes.promote(a.dtype, b.dtype)
+    negative = None
+    if not common.is_integer:
+        common = dtypes.uint64
+        signed = b if a.dtype is common else a
+        negative = record(TABLE["lt"], (signed, constant(0, signed.dtype)))
+    shaped = stretched(row.name, (cast_node(a, common), cast_node(b, common)))
+    result = record(row, shaped)
+    if negative is not None:  # below every uint64
+        below = _beyond(row, negative, False, signed is a)
+        result = record(TABLE["select"], stretched(row.name, (negative, below._node, result)))
+    return wrap(result, weak and also_weak)
 
 
 def extreme(row: Op) -> Callable[[Any, Any], Any]:

@@ -264,7 +264,7 @@ def _mean(node: Node, axis: Any, keepdims: bool, correction: float = 0.0) -> Nod
         return record(ew.div, (total, constant(float(n) - correction if n > correction else 0.0, node.dtype)))
     count = extent_node(n, node.dtype)
     if correction:
-        count = record(ew.sub, (count, constant(correction, node.dtype)))
+        count = record(ew.max_, (record(ew.sub, (count, constant(correction, node.dtype))), constant(0.0, node.dtype)))
     return record(ew.div, (total, count))
 
 

@@ -177,18 +177,32 @@ def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) ->
 def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
     """Index of the bin that each element falls into; int64, of the shape of ``x``.
 
-    Bin i is ``bins[i - 1] <= x < bins[i]``, or with the equality at the other end if ``right``; 0 and ``len(bins)`` are outside. Bins whose
-    values are known may descend. Raises ShapeError for bins of more than one axis.
+    Bin i is ``bins[i - 1] <= x < bins[i]``, or with the equality at the other end if ``right``; 0 and ``len(bins)`` are outside. Bins may descend.
+    Raises ShapeError for bins of more than one axis, ArgumentError for known ones that neither ascend nor descend.
 
     >>> hnp.digitize([0.5, 1.0, 9.0], [0.0, 1.0, 2.0])
     Tensor([1, 2, 3], dtype=int64)
     """
-    edges = bins if type(bins) is Tensor else np.asarray(bins)
+    edges: Any = bins if type(bins) is Tensor else np.asarray(bins)
     if edges.ndim != 1:
         raise located(ShapeError(f"digitize takes bins of one axis, not shape {list(edges.shape)}"))
-    if isinstance(edges, np.ndarray) and edges.size > 1 and edges[0] > edges[-1]:
-        return edges.size - searchsorted(edges[::-1].copy(), x, side="left" if right else "right")
-    return searchsorted(edges, x, side="left" if right else "right")
+    side = "left" if right else "right"
+    count = edges.shape[0]
+    if isinstance(edges, np.ndarray):
+        descend = bool(count and edges[0] > edges[-1])
+        _check_order(edges[::-1] if descend else edges, "digitize")
+        return count - searchsorted(edges[::-1].copy(), x, side=side) if descend else searchsorted(edges, x, side=side)
+    if count == 0:
+        return searchsorted(edges, x, side=side)
+    down = edges[0] > edges[-1]
+    found = searchsorted(chosen(down, edges[::-1], edges), x, side=side)
+    return chosen(down, count - found, found)
+
+
+def _check_order(edges: np.ndarray, what: str) -> None:
+    """Raises ArgumentError for edges of bins of which one is smaller than that before it."""
+    if (edges[1:] < edges[:-1]).any():
+        raise located(ArgumentError(f"{what}: the edges of bins are in order, not {edges.tolist()}"))
 
 
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
@@ -423,7 +437,8 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0, *, length: int 
     """Counts how often each integer from 0 up is in the vector ``x``: int64, or the float sums of ``weights``.
 
     The result has the length of the largest integer plus 1, at least ``minlength``; or ``length``, beyond which nothing counts, and which is
-    needed while tracing. Raises DTypeError for what is no vector of integers, ArgumentError for negative ones without ``length``.
+    needed while tracing. Raises DTypeError for what is no vector of integers, ArgumentError for negative ones without ``length``, and for a negative
+    ``minlength``.
 
     >>> hnp.bincount([0, 2, 2, 3])
     Tensor([1, 0, 2, 1], dtype=int64)
@@ -438,7 +453,9 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0, *, length: int 
         if known.size and known.min() < 0:
             raise located(ArgumentError("bincount: a negative number"))
         length = int(known.max()) + 1 if known.size else 0
-        length = length if length > minlength else minlength
+        if (least := integer(minlength, "bincount", "a length")) < 0:
+            raise located(ArgumentError(f"bincount: minlength is not negative: {least}"))
+        length = length if length > least else least
     values = wrap(node)
     if weights is None:
         return zeros(length, dtype=dtypes.int64).at[chosen(values < 0, length, values)].add(1)
@@ -457,7 +474,8 @@ def histogram_bin_edges(x: Any, /, bins: Any = 10, range: Any = None) -> Tensor:
     """Edges (bins + 1,) of ``bins`` bins of equal width over ``range``, by default from the least element to the largest.
 
     Edges that are given as ``bins`` come back as an array. The names of rules that NumPy takes are not known. Raises ArgumentError for fewer
-    than one bin, ShapeError for edges of more than one axis.
+    than one bin, for known edges that are not in order, and for a known range that is infinite, NaN or ends before it begins; ShapeError for edges
+    of more than one axis.
 
     >>> hnp.histogram_bin_edges([1.0, 3.0, 2.0], bins=4)
     Tensor([1. , 1.5, 2. , 2.5, 3. ], dtype=float32)
@@ -466,6 +484,8 @@ def histogram_bin_edges(x: Any, /, bins: Any = 10, range: Any = None) -> Tensor:
         edges = wrap(array(bins, "histogram"))
         if edges.ndim != 1:
             raise located(ShapeError(f"histogram takes a number of bins or edges of one axis, not shape {list(edges.shape)}"))
+        if type(bins) is not Tensor and not any(type(b) is Tensor for b in bins):
+            _check_order(np.asarray(bins), "histogram")
         return edges
     if bins < 1:
         raise located(ArgumentError(f"histogram: {bins} bins"))
@@ -476,6 +496,8 @@ def histogram_bin_edges(x: Any, /, bins: Any = 10, range: Any = None) -> Tensor:
     else:
         if len(ends := items(range, "histogram", "two ends")) != 2:
             raise located(ArgumentError(f"histogram: a range has two ends, not {len(ends)}"))
+        if all(isinstance(v, (int, float, np.number)) for v in ends) and not -np.inf < ends[0] <= ends[1] < np.inf:
+            raise located(ArgumentError(f"histogram: a range has finite ends, the smaller one first: not {ends[0]} and {ends[1]}"))
         low, high = (wrap(array(v, "histogram")) for v in ends)
     low, high = low.astype(kind), high.astype(kind)
     flat = low == high
@@ -515,17 +537,19 @@ def _bins(edges: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def histogramdd(sample: Any, /, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> tuple[Tensor, list[Tensor]]:
-    """Histogram of points in d dimensions, the rows of ``sample`` (n, d): counts of the cells of a grid, and a list of the edges of each axis.
+    """Histogram of points in d dimensions: counts of the cells of a grid, and a list of the edges of each axis.
 
+    Points are the rows of the array ``sample`` (n, d), or a sequence of their d coordinates, arrays (n,).
     ``bins`` is a number, or a number or edges for each axis; ``range`` None or a pair for each axis. Counts are floats; ``weights`` and
     ``density`` are as for :func:`histogram`. Raises ShapeError for more than two axes, ArgumentError for bins or ranges of another number.
 
-    >>> counts, edges = hnp.histogramdd([[0.0, 0.0], [1.0, 1.0], [1.0, 0.9]], bins=2)
+    >>> counts, edges = hnp.histogramdd(([0.0, 1.0, 1.0], [0.0, 1.0, 0.9]), bins=2)
     >>> counts
     Tensor([[1., 0.],
             [0., 2.]], dtype=float32)
     """
-    points = wrap(array(sample, "histogramdd"))
+    coordinates = isinstance(sample, (tuple, list)) and np.ndim(sample[0] if sample else ()) == 1
+    points = stack([wrap(array(x, "histogramdd")) for x in sample], axis=1) if coordinates else wrap(array(sample, "histogramdd"))
     points = points if points.ndim > 1 else points.reshape((-1, 1))
     if points.ndim != 2:
         raise located(ShapeError(f"histogramdd takes points in rows, not shape {list(points.shape)}"))

@@ -7,6 +7,8 @@ from collections.abc import Callable, Collection, Sequence
 from functools import wraps
 from typing import Any
 
+import numpy as np
+
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError, TracedValueError
 from hologram.ir.symbolic import prod
@@ -78,15 +80,17 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **opti
     """Evaluates a piecewise function: by element the last of ``funclist`` whose condition holds, else the one more at its end, else 0.
 
     Functions are called with all of ``x``, ``args`` and ``options``, and may be numbers. The result has shape and type of ``x``. Raises
-    ArgumentError where the numbers of functions and conditions do not fit.
+    ArgumentError where the numbers of functions and conditions do not fit, ShapeError for a condition that does not broadcast to ``x``.
 
     >>> x = hnp.asarray([-2.0, 0.5, 3.0])
     >>> hnp.piecewise(x, [x < 0, x > 1], [-1.0, lambda v: v * v, 0.0])
     Tensor([-1.,  0.,  9.], dtype=float32)
     """
     t = wrap(array(x, "piecewise"))
-    conditions = condlist if isinstance(condlist, (tuple, list)) and (not condlist or not isinstance(condlist[0], (bool, int))) else [condlist]
-    masks = [wrap(cast_node(array(c, "piecewise"), dtypes.bool_)) for c in conditions]
+    masks = [wrap(cast_node(array(c, "piecewise"), dtypes.bool_)) for c in _conditions(condlist, t.ndim)]
+    for mask in masks:
+        if broadcast_shapes("piecewise", (mask.shape, t.shape)) != t.shape:
+            raise located(ShapeError(f"piecewise: a condition of shape {list(mask.shape)} for an array of shape {list(t.shape)}"))
     funclist = items(funclist, "piecewise", "functions")
     extra = len(funclist) - len(masks)
     if extra not in (0, 1):
@@ -100,6 +104,14 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **opti
     for mask, f in zip(masks, funclist, strict=False):
         result = where(mask, values(f), result)
     return result
+
+
+def _conditions(condlist: Any, ndim: int) -> Sequence[Any]:
+    """The conditions for an array of ``ndim`` axes: those of a list, or of an array of more axes; what is one condition stands for a list of it."""
+    if isinstance(condlist, (tuple, list)):
+        return [condlist] if ndim and condlist and isinstance(condlist[0], (bool, int, np.generic)) else condlist
+    axes = getattr(condlist, "ndim", 0)
+    return [condlist[i] for i in range(len(condlist))] if axes > ndim else [condlist]
 
 
 def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[Any] = (), signature: str | None = None) -> Callable[..., Any]:

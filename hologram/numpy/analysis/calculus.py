@@ -100,9 +100,13 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Ten
     run = x1 - x0
     slope = (y1 - y0) / where(run == 0, 1.0, run)
     at_knot = (points == x0) & ~FUNCTIONS["isfinite"](slope)  # beside NaN or infinity; else the sum is the knot's value, and has a derivative
-    inside = where((run == 0) | at_knot, y0, y0 + (points - x0) * slope)
+    rising, falling = y0 + (points - x0) * slope, y1 + (points - x1) * slope
+    level = FUNCTIONS["isnan"](falling) & (y0 == y1) & (points == points)
+    inside = where(FUNCTIONS["isnan"](rising), where(level, y0, falling), rising)  # from the other end where this one, or its knot, is infinite
+    inside = where((run == 0) | at_knot, y0, inside)
+    inside = where(points == x1, where(FUNCTIONS["isfinite"](slope), falling, y1), inside)  # the last knot, whose derivative is that of its left
     inside = where(points < knots[0], heights[0] if left is None else left, inside)
-    return where(points > knots[-1], heights[-1] if right is None else right, where(points == knots[-1], heights[-1], inside))
+    return where(points > knots[-1], heights[-1] if right is None else right, inside)
 
 
 def gradient(x: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> Any:

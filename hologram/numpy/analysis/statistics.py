@@ -22,6 +22,7 @@ from hologram.numpy.shaping.shapes import moveaxis
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice
 from hologram.trace.recorder import cast_node
+from hologram.trace.symbolic_extent import Extent
 from hologram.trace.tensor import Tensor
 
 __all__ = [
@@ -66,13 +67,19 @@ def _interpolated(low: Tensor, high: Tensor, part: Tensor) -> Tensor:
     return where(apart, far, near)
 
 
-def _share(q: Any, what: str) -> Tensor:
-    """``q`` as a Tensor; numbers that are known, and integers, keep float64's precision."""
+def _share(q: Any, what: str, whole: float = 1.0) -> Tensor:
+    """``q`` as a Tensor; numbers that are known, and integers, keep float64's precision.
+
+    Raises ArgumentError for known ones below 0 or above ``whole``.
+    """
     try:
-        node = array(q if type(q) is Tensor else np.asarray(q, np.float64), what)
-        return wrap(cast_node(node, dtypes.float64) if node.dtype.is_integer else node)
+        known = q if type(q) is Tensor else np.asarray(q, np.float64)
     except (TypeError, ValueError):
         raise located(ArgumentError(f"{what}: q holds numbers")) from None
+    if isinstance(known, np.ndarray) and not ((known >= 0) & (known <= whole)).all():
+        raise located(ArgumentError(f"{what}: q holds numbers from 0 to {whole:g}, not {known.tolist()}"))
+    node = array(known, what)
+    return wrap(cast_node(node, dtypes.float64) if node.dtype.is_integer else node)
 
 
 def _quantile(x: Any, q: Any, axis: Any, method: str, keepdims: bool, skip_nan: bool, what: str) -> Tensor:
@@ -105,7 +112,7 @@ def quantile(x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", kee
 
     The axes of ``q`` come first in the result. Between two elements ``method`` decides: ``linear``, ``lower``, ``higher``, ``midpoint`` or
     ``nearest``. NaN where an element is NaN. Floats keep their type, integers give float32. Raises ShapeError over no elements, ArgumentError
-    for another method.
+    for another method, and for known shares out of range.
 
     >>> hnp.quantile([1.0, 2.0, 3.0, 4.0], 0.5)
     Tensor(2.5, dtype=float32)
@@ -130,7 +137,7 @@ def percentile(x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", k
     >>> hnp.percentile([1.0, 2.0, 3.0, 4.0, 5.0], 25)
     Tensor(2., dtype=float32)
     """
-    return _quantile(x, _share(q, "percentile") / 100, axis, method, keepdims, False, "percentile")
+    return _quantile(x, _share(q, "percentile", 100.0) / 100, axis, method, keepdims, False, "percentile")
 
 
 def nanpercentile(x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
@@ -139,7 +146,7 @@ def nanpercentile(x: Any, /, q: Any, axis: Any = None, *, method: str = "linear"
     >>> hnp.nanpercentile([1.0, hnp.nan, 3.0], 50)
     Tensor(2., dtype=float32)
     """
-    return _quantile(x, _share(q, "nanpercentile") / 100, axis, method, keepdims, True, "nanpercentile")
+    return _quantile(x, _share(q, "nanpercentile", 100.0) / 100, axis, method, keepdims, True, "nanpercentile")
 
 
 def median(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
@@ -312,7 +319,7 @@ def cov(x: Any, y: Any = None, /, rowvar: bool = True, bias: bool = False, ddof:
     """Covariance matrix (n, n) of n variables.
 
     Variables are the rows of ``x``, the columns unless ``rowvar``; those of ``y`` follow. Sums are divided by the count less 1, less 0 for
-    ``bias``, or less ``ddof``. One variable gives a scalar. Raises ShapeError for more than two axes.
+    ``bias``, or less ``ddof``, but by no less than 0. One variable gives a scalar. Raises ShapeError for more than two axes.
 
     >>> hnp.cov([[1.0, 2.0, 3.0], [6.0, 4.0, 2.0]])
     Tensor([[ 1., -2.],
@@ -321,7 +328,8 @@ def cov(x: Any, y: Any = None, /, rowvar: bool = True, bias: bool = False, ddof:
     parts = [_variables(v, rowvar) for v in (x, y) if v is not None]
     rows = concat(parts, axis=0)
     centred = rows - plain.mean(rows, 1, keepdims=True)
-    free = rows.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
+    free: Any = rows.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
+    free = FUNCTIONS["maximum"](free, 0) if isinstance(free, Extent) else free if free > 0 else 0
     matrix = centred @ conj(centred.mT) / free
     return matrix.reshape(()) if matrix.shape == (1, 1) else matrix
 

@@ -63,8 +63,9 @@ def _places(obj: Any, n: Any, last: Any, what: str) -> Any:
 def insert(x: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
     """``x`` with ``values`` inserted before the indices ``obj`` along ``axis``; of ``x`` flattened for None.
 
-    ``obj`` is an index, several or a slice, whose values must be known. The result is new, of the type of ``x``. Raises IndexOutOfRange, DTypeError
-    for indices that are not integers, TracedValueError for traced ones.
+    ``obj`` is an index, several or a slice, whose values must be known. Before one index all ``values`` are inserted, as NumPy has it: by a plain
+    index those along their first axis, by a list of one those along ``axis``. The result is new, of the type of ``x``. Raises IndexOutOfRange,
+    DTypeError for indices that are not integers, TracedValueError for traced ones.
 
     >>> hnp.insert([10, 20, 30], 1, 99)
     Tensor([10, 99, 20, 30], dtype=int64)
@@ -73,9 +74,10 @@ def insert(x: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
     n = t.shape[a]
     at = np.atleast_1d(np.arange(n)[obj] if isinstance(obj, slice) else _places(obj, n, n, "insert"))
     new = wrap(array_as(values, t._aval()[1], "insert"))
-    one = np.ndim(obj) == 0 and not isinstance(obj, slice)
-    if one and new.ndim:  # as many as there are values
-        new = new if axis is None else moveaxis(new.reshape((*[1] * (t.ndim - new.ndim), *new.shape)), 0, a)
+    if at.size == 1 and new.ndim:  # as many as there are values
+        new = new if axis is None else new.reshape((*[1] * (t.ndim - new.ndim), *new.shape))
+        if axis is not None and np.ndim(obj) == 0 and not isinstance(obj, slice):
+            new = moveaxis(new, 0, a)
         at = np.repeat(at, new.shape[a])
     shape = (*t.shape[:a], at.size, *t.shape[a + 1 :])
     spread = zeros(shape, dtype=t.dtype) + new

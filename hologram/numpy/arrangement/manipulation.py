@@ -69,7 +69,7 @@ def fliplr(x: Any, /) -> Tensor:
 def rot90(x: Any, /, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
     """Rotates by ``k`` quarter turns, from the first of ``axes`` towards the second. A view.
 
-    Raises ArgumentError unless ``axes`` are two.
+    Raises ArgumentError unless ``axes`` are two different ones.
 
     >>> hnp.rot90([[1, 2], [3, 4]])
     Tensor([[2, 4],
@@ -78,6 +78,9 @@ def rot90(x: Any, /, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
     if len(pair := items(axes, "rot90", "axes")) != 2:
         raise located(ArgumentError(f"rot90 takes two axes, not {len(pair)}"))
     a, b = pair
+    ndim = len(array(x, "rot90").shape)
+    if axis_of(a, ndim, "rot90") == axis_of(b, ndim, "rot90"):
+        raise located(ArgumentError(f"rot90 takes two different axes, not {a} and {b}"))
     k = integer(k, "rot90", "a number of turns") % 4
     if k == 2:
         return flip(flip(x, axis=a), axis=b)
@@ -204,6 +207,7 @@ def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any
     """Differences of neighbours along ``axis``, taken ``n`` times.
 
     The extent shrinks by ``n``. ``prepend`` and ``append`` are put at the ends first: numbers, or arrays. Of bool whether neighbours differ.
+    Raises ArgumentError for a negative ``n``.
 
     >>> hnp.diff([1, 4, 9, 16])
     Tensor([3, 5, 7], dtype=int64)
@@ -212,10 +216,12 @@ def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any
     """
     node = array(x, "diff")
     a = axis_of(axis, len(node.shape), "diff")
+    if (n := integer(n, "diff", "a number of times")) < 0:
+        raise located(ArgumentError(f"diff: differences are taken at least 0 times, not {n}"))
     if n == 0 and prepend is None and append is None:
         return viewed(x, node, node)
     result = concat([_at_end(p, node, a) for p in (prepend, node, append) if p is not None], axis=a)
-    for _ in range(integer(n, "diff", "a number of times")):
+    for _ in range(n):
         current = array(result, "diff")
         length = current.shape[a]
         if length == 0:

@@ -333,9 +333,8 @@ def nan_to_num(x: Any, /, copy: bool = True, nan: float = 0.0, posinf: float | N
     if not dtype.is_float:
         return x
     low, high = limits(dtype)
-    x = where(FUNCTIONS["isnan"](x), nan, x)
-    x = where(x == np.inf, high if posinf is None else posinf, x)
-    return where(x == -np.inf, low if neginf is None else neginf, x)
+    finite = where(x == np.inf, high if posinf is None else posinf, where(x == -np.inf, low if neginf is None else neginf, x))
+    return where(FUNCTIONS["isnan"](x), nan, finite)
 
 
 def limits(dtype: DType) -> tuple[float, float]:

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
-from hologram.errors import ShapeError
-from hologram.numpy.arguments import as_tensor
+from hologram.errors import IndexOutOfRange, ShapeError
+from hologram.ir.symbolic import Int, prod
+from hologram.numpy.arguments import as_tensor, wrap
 from hologram.numpy.creation import ones
 from hologram.support.user_lines import located
 from hologram.trace.checks import as_function, choice, integer, items, shape_of
 from hologram.trace.convert import tensor
+from hologram.trace.operators import extent_node
 from hologram.trace.tensor import Tensor
 
 __all__ = [
@@ -53,7 +55,7 @@ def ix_(*args: Any) -> tuple[Tensor, ...]:
     >>> rows.shape, columns.shape
     ((2, 1), (1, 2))
     """
-    parts = [np.flatnonzero(a) if np.asarray(a).dtype == np.bool_ else np.asarray(a) for a in args]
+    parts = [np.flatnonzero(a) if np.asarray(a).dtype == np.bool_ else np.asarray(a) if np.size(a) else np.zeros(np.shape(a), np.int64) for a in args]
     return tuple(_as(a, part, s) for a, part, s in zip(args, parts, np.ix_(*parts), strict=True))
 
 
@@ -145,26 +147,46 @@ def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0) -> tuple[Ten
 def unravel_index(places: Any, shape: Any, order: str = "C") -> tuple[Tensor, ...]:
     """Indices along each axis, a tuple, of positions in an array of ``shape`` flattened in C order, or in Fortran's for ``order="F"``.
 
-    Raises ArgumentError for another order.
+    Negative positions count from the end. Raises IndexOutOfRange for known ones out of range (computed ones are clamped), ArgumentError for another
+    order.
 
     >>> hnp.unravel_index([3, 5], (2, 3))
     (Tensor([1, 1], dtype=int64), Tensor([0, 2], dtype=int64))
     """
-    at = as_tensor(places, "unravel_index")
     extents, out = shape_of(shape, "unravel_index"), []
     fortran = choice(order, "unravel_index", "order", ("C", "F")) == "F"
-    for n in extents if fortran else extents[::-1]:
+    at = _in_range(places, prod(extents), "unravel_index")
+    for n in map(_counted, extents if fortran else extents[::-1]):
         out.append(at % n)
         at = at // n
     return tuple(out if fortran else out[::-1])
 
 
+def _in_range(indices: Any, n: Any, what: str, signed: bool = True) -> Tensor:
+    """``indices`` of ``n`` elements, clamped where they are computed; with ``signed`` negative ones count from the end. Raises IndexOutOfRange for
+    known ones out of range of a known ``n``."""
+    t = as_tensor(indices, what)
+    if type(indices) is Tensor or not isinstance(n, int):
+        size = _counted(n)
+        return t.clip(-size, size - 1) if signed and n != 0 else t
+    known = np.asarray(indices)
+    if known.size and known.dtype.kind in "iu" and not -n * signed <= known.min() <= known.max() < n:
+        worst = known.max() if known.max() >= n else known.min()
+        raise located(IndexOutOfRange(f"{what}: index {worst} is out of range for {n} elements"))
+    return t
+
+
+def _counted(n: Int) -> Any:
+    """An extent for arithmetic on indices: a symbolic one as a Tensor."""
+    return n if isinstance(n, int) else wrap(extent_node(n, dtypes.int64), True)
+
+
 def ravel_multi_index(multi_index: Sequence[Any], dims: Any, mode: str = "raise", order: str = "C") -> Tensor:
     """Positions in an array of shape ``dims`` flattened, of indices along each axis; the inverse of :func:`unravel_index`.
 
-    Indices out of range are taken modulo the extents with ``mode="wrap"``, and are the nearest ones in range with ``"clip"``; with ``"raise"`` they
-    are not looked at. Raises ShapeError where their number is not that of the axes, ArgumentError for another mode, and for another order than ``C``
-    and ``F``.
+    Indices out of range are taken modulo the extents with ``mode="wrap"``, and are the nearest ones in range with ``"clip"``; with ``"raise"`` known
+    ones are an IndexOutOfRange, and computed ones are not looked at. Raises ShapeError where their number is not that of the axes, ArgumentError for
+    another mode, and for another order than ``C`` and ``F``.
 
     >>> hnp.ravel_multi_index(([1, 1], [0, 2]), (2, 3))
     Tensor([3, 5], dtype=int64)
@@ -176,6 +198,7 @@ def ravel_multi_index(multi_index: Sequence[Any], dims: Any, mode: str = "raise"
     steps = list(zip(parts, shape, strict=True))
     at: Any = 0
     for i, n in steps[::-1] if choice(order, "ravel_multi_index", "order", ("C", "F")) == "F" else steps:
-        index = as_tensor(i, "ravel_multi_index")
-        at = at * n + (index % n if mode == "wrap" else index.clip(0, n - 1) if mode == "clip" else index)
+        index = _in_range(i, n, "ravel_multi_index", signed=False) if mode == "raise" else as_tensor(i, "ravel_multi_index")
+        size = _counted(n)
+        at = at * size + (index % size if mode == "wrap" else index.clip(0, size - 1) if mode == "clip" else index)
     return at

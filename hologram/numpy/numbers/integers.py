@@ -8,7 +8,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.control.loops import while_loop
-from hologram.errors import DTypeError
+from hologram.errors import ArgumentError, DTypeError
 from hologram.numpy.along_axes.reductions import any as any_
 from hologram.numpy.along_axes.reductions import sum as sum_
 from hologram.numpy.arguments import array, axis_of, wrap
@@ -124,7 +124,7 @@ def unpackbits(x: Any, /, axis: int | None = None, count: int | None = None, bit
     """Unpacks uint8 elements along ``axis`` (of ``x`` flattened for None) into their bits, uint8.
 
     ``count`` is how many to give: zeros beyond those that are there; negative, so many fewer than all. ``bitorder`` is that of :func:`packbits`.
-    Raises DTypeError for other types than uint8.
+    Raises DTypeError for other types than uint8, ArgumentError where more bits are left out than there are.
 
     >>> hnp.unpackbits(np.array([160], np.uint8))
     Tensor([1, 0, 1, 0, 0, 0, 0, 0], dtype=uint8)
@@ -139,6 +139,8 @@ def unpackbits(x: Any, /, axis: int | None = None, count: int | None = None, bit
     bits = (flip(bits, axis=-1) if big else bits).reshape((*rows.shape[:-1], rows.shape[-1] * 8))
     total = bits.shape[-1]
     if count is not None:
-        kept = count if count >= 0 else max(total + count, 0)
+        kept = count if count >= 0 else total + count
+        if isinstance(kept, int) and kept < 0:
+            raise located(ArgumentError(f"unpackbits: {-count} bits less than {total} are none"))
         bits = pad(bits[..., :kept], [(0, 0)] * (bits.ndim - 1) + [(0, max(kept - total, 0))])
     return bits if axis is None else moveaxis(bits, -1, axis)

@@ -211,6 +211,22 @@ def test_16_bit_arguments_compute_in_float32(dtype: str) -> None:
     np.testing.assert_allclose(np.asarray(hnp.astype(got, "float32")), want, rtol=1.01 * eps, atol=1e-6)
 
 
+@pytest.mark.parametrize("factors", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("scores", ["float32", "float64"])
+@pytest.mark.parametrize("values", ["float16", "float32", "float64"])
+def test_each_part_may_have_a_type_of_its_own(factors: str, scores: str, values: str) -> None:
+    def f(q: Any, k: Any, v: Any) -> Any:
+        s = (q.astype(factors) @ hnp.swapaxes(k.astype(factors), -1, -2)).astype(scores) * 0.3
+        return nn.softmax(s, axis=-1) @ v.astype(values)
+
+    q, k, v = _arrays((2, 33, 16), (2, 40, 16), (2, 40, 16))
+    want = np.asarray(hg.jit(f, precision="exact")(q, k, v))
+    got = np.asarray(hg.jit(f)(q, k, v))
+    assert got.dtype == want.dtype
+    tolerance = 2e-3 if factors == "float16" else 2e-6
+    np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance)
+
+
 def test_bits_do_not_depend_on_threads() -> None:
     q, k, v = _arrays((3, 200, 16), (3, 300, 16), (3, 300, 24))
     f = hg.jit(by_hand)

@@ -171,6 +171,8 @@ class _Search:
         if axis_map.get(soft.axis) != axis or len(others) != 1 or inner is None:
             return None
         (wide,), (product, there, summed, queries, keys) = others, inner
+        if dtypes.compute_type(product.dtype) is not result.dtype:  # a kernel computes in one type
+            return None
         of_queries, of_keys, of_values = (self.varies.of(x) for x in (queries, keys, values))
         rows = [i for i in axis_map if i != soft.axis and there[i] in of_queries and there[i] not in of_keys and axis_map[i] not in of_values]
         row = max((i for i in rows if isinstance(length[i], int)), key=lambda i: (length[i], i), default=None)
