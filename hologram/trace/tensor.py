@@ -146,9 +146,11 @@ class Tensor:
         return hooks.put(self, device)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
+        if api_version in (None, "2025.12"):
+            return namespace()
+        if api_version not in ("2021.12", "2022.12", "2023.12", "2024.12"):
             raise ValueError(f"Array API version {api_version!r} is not supported")
-        return namespace()
+        return namespace(".array_api_2024_12")
 
     def __len__(self) -> int:
         shape = self.shape
@@ -261,7 +263,8 @@ class Tensor:
         return hooks.function(function, types, args, options)
 
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: Any = None, copy: bool | None = None) -> Any:
-        """A DLPack capsule of the values; read-only, and so a copy for consumers older than DLPack 1.0, which has no flag for that."""
+        """A DLPack capsule of the values, read-only. For a consumer older than DLPack 1.0, which has no flag for that, it is a copy; with
+        ``copy=False`` the memory itself, which the consumer is not to write to."""
         storage = self._realised("__dlpack__()")
         if (
             type(storage) is DeviceStorage
@@ -273,10 +276,8 @@ class Tensor:
             return capsule(storage, stream, bool(copy))
         view = self._view("__dlpack__()")
         old = max_version is None or max_version[0] < 1 or not dlpack.VERSIONED
-        if old and copy is False:
-            raise BufferError("a consumer older than DLPack 1.0, or NumPy before 2.1, cannot tell that the memory is read-only: allow a copy")
         if old or copy:
-            view = view.copy()
+            view = dlpack.unmarked(view) if copy is False else view.copy()
         return dlpack.capsule(view, max_version=max_version, dl_device=dl_device)
 
     def __dlpack_device__(self) -> tuple[int, int]:
