@@ -72,7 +72,10 @@ def test_earlier_versions_have_lists(version: str) -> None:
     xp = hg.tensor([1.0]).__array_namespace__(api_version=version)
     assert xp.__array_api_version__ == "2024.12" and xp.sum is hnp.sum and xp.linalg is hnp.linalg and set(dir(hnp)) <= set(dir(xp))
     assert type(xp.__array_namespace_info__().devices()) is list and xp.__array_namespace_info__().capabilities()["boolean indexing"]
-    for found, wanted in ((xp.meshgrid([1, 2], [3], indexing="ij"), hnp.meshgrid([1, 2], [3], indexing="ij")), (xp.broadcast_arrays([1], 2), [[1], [2]])):
+    for found, wanted in (
+        (xp.meshgrid([1, 2], [3], indexing="ij"), hnp.meshgrid([1, 2], [3], indexing="ij")),
+        (xp.broadcast_arrays([1], 2), [[1], [2]]),
+    ):
         assert type(found) is list
         for got, want in zip(found, wanted, strict=True):
             np.testing.assert_array_equal(got, want)
