@@ -21,6 +21,7 @@ from hologram.linalg.norms import matrix_norm
 from hologram.support.user_lines import located
 from hologram.trace.checks import integer, items
 from hologram.trace.decisions import most
+from hologram.trace.recorder import current, transforming
 from hologram.trace.symbolic_extent import extent
 from hologram.trace.tensor import Tensor
 from hologram.transform.custom import custom_jvp
@@ -241,7 +242,11 @@ def lstsq(a: Any, b: Any, /, rcond: Any = None) -> LstsqResult:
     x = hnp.matmul(pinv(matrix, rtol=rcond), right)
     difference = hnp.matmul(matrix, x) - right
     residuals = hnp.sum(real(difference * conj(difference)), axis=0)
-    return LstsqResult(x, hnp.atleast_1d(residuals), matrix_rank(matrix, rtol=rcond), svdvals(matrix))
+    rank = matrix_rank(matrix, rtol=rcond)
+    m, n = matrix.shape
+    if (isinstance(m, int) and isinstance(n, int) and m <= n) or (current() is None and not transforming() and int(rank) < n):
+        residuals = hnp.zeros((0,), dtype=residuals.dtype)
+    return LstsqResult(x, hnp.atleast_1d(residuals), rank, svdvals(matrix))
 
 
 # --- powers ----------------------------------------------------------------------------------------------------------

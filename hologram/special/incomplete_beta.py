@@ -229,8 +229,8 @@ def log_stdtr(df: Any, t: Any) -> Tensor:
 
 
 def student(df: Tensor, t: Tensor) -> Tensor:
-    """:func:`stdtr` in float64: the tail, which is even in t, from the share of ``df`` in ``df + t**2``; the middle, which is odd and smooth in t, from the
-    other share, while it leaves most of the half. Where squares overflow, the tail is a power of t."""
+    """:func:`stdtr` in float64: the tail, which is even in t, from the share of ``df`` in ``df + t**2``; the middle, which is odd and smooth in t,
+    from the other share, while it leaves most of the half. Where squares overflow, the tail is a power of t."""
     valid, normal, ends = (df > 0) & ~isnan(t), df > NORMAL_FROM, isinf(t)
     n = where(valid & ~normal, df, 1.0)
     u, beyond, far, outer, above_half = _student_parts(n, t, ends)

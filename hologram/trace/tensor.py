@@ -9,9 +9,12 @@ was donated.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import operator
+import os
+import pickle
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, cast
@@ -225,6 +228,29 @@ class Tensor:
     def tobytes(self, order: str = "C") -> bytes:
         """A copy of the bytes of the values, in C order, or in Fortran's for ``"F"``."""
         return self._view("tobytes()").tobytes("F" if order == "F" else "C")
+
+    def tofile(self, fid: Any, sep: str = "", format: str = "%s") -> None:
+        """Writes the values in C order to a file or path, as NumPy's method does: bytes, or text with ``sep``."""
+        self._view("tofile()").tofile(fid, sep, format)
+
+    def dumps(self) -> bytes:
+        """The pickle of this Tensor."""
+        return pickle.dumps(self)
+
+    def dump(self, file: Any) -> None:
+        """Writes the pickle of this Tensor to a file or path."""
+        with open(file, "wb") if isinstance(file, (str, os.PathLike)) else contextlib.nullcontext(file) as f:
+            f.write(self.dumps())
+
+    @property
+    def data(self) -> memoryview:
+        """The memory of the values, read-only."""
+        return memoryview(self)
+
+    def setflags(self, write: bool | None = None, align: bool | None = None, uic: bool | None = None) -> None:
+        """As NumPy's method: memory is read-only already, and cannot be made writable, which is an ArgumentError."""
+        if write or uic:
+            raise located(ArgumentError("setflags: the memory of a Tensor is read-only; np.array(x) is a copy to write to"))
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -505,7 +531,6 @@ class Tensor:
     dot = _from_namespace("dot")
     ravel = _from_namespace("ravel")
     copy = _from_namespace("copy")
-    sort = _from_namespace("sort")
     argsort = _from_namespace("argsort")
     argpartition = _from_namespace("argpartition")
     searchsorted = _from_namespace("searchsorted")
@@ -514,6 +539,23 @@ class Tensor:
     diagonal = _from_namespace("diagonal")
     ptp = _from_namespace("ptp")
     choose = _from_namespace("choose")
+
+    def sort(self, axis: int | None = -1, kind: str | None = None, order: None = None, **options: Any) -> Any:
+        """``hologram.numpy.sort`` of this Tensor. In the packages of ``settings.inplace_packages`` it sorts this Tensor, and gives None, as NumPy's
+        method does."""
+        return inplace_operators.of_method(self, namespace().sort(self, axis, kind=kind, order=order, **options))
+
+    def partition(self, kth: Any, axis: int = -1) -> Any:
+        """``hologram.numpy.partition`` of this Tensor; in the packages of ``settings.inplace_packages`` as :meth:`sort`."""
+        return inplace_operators.of_method(self, namespace().partition(self, kth, axis))
+
+    def fill(self, value: Any) -> None:
+        """``x[...] = value``: see :meth:`__setitem__`."""
+        self[...] = value
+
+    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
+        """Assigns ``values`` to the elements of the flattened Tensor at ``indices``, as :meth:`__setitem__` does."""
+        hooks.assignment.replace(self, namespace().put(self, indices, values, mode=mode))
 
     def compress(self, condition: Any, axis: int | None = None, out: None = None) -> Tensor:
         """The elements, or slices along ``axis``, where ``condition`` holds."""

@@ -127,6 +127,15 @@ def test_floor_division_by_and_of_infinities(dtype: Any) -> None:
             np.testing.assert_array_equal(hg.tensor([7, -7]) // 2, [3, -4])
 
 
+def test_rint_gives_floats_and_round_keeps_integers() -> None:
+    for x in (np.array([1, -2]), np.array([True, False])):
+        for f in (hnp.rint, hg.jit(hnp.rint)):
+            assert f(x).dtype == np.float32
+            np.testing.assert_array_equal(f(x), np.rint(x))
+        np.testing.assert_array_equal(hnp.round(x), x)
+        assert hnp.round(x).dtype == x.dtype
+
+
 def test_limits_are_python_numbers() -> None:
     for d in (np.float32, np.complex64, hnp.ones(2)):
         limits = hnp.finfo(d)

@@ -108,7 +108,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Ten
 def gradient(x: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Slopes by central differences along every axis, or along ``axis``; at the ends one-sided, of the first order or the second.
 
-    ``spacing`` is one distance, one for each axis, or coordinates along each. One axis gives an array, several a list. Raises ShapeError for an
+    ``spacing`` is one distance, one for each axis, or coordinates along each. One axis gives an array, several a tuple. Raises ShapeError for an
     axis of no more elements than ``edge_order``, ArgumentError for spacings of another number.
 
     >>> hnp.gradient([1.0, 4.0, 9.0, 16.0])
@@ -125,7 +125,7 @@ def gradient(x: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> An
     steps = list(spacing) * (len(axes) if len(spacing) == 1 else 1) or [1.0] * len(axes)
     if len(steps) != len(axes):
         raise located(ArgumentError(f"gradient: {len(steps)} spacings for {len(axes)} axes"))
-    found = [_slope(t, a, s, edge_order) for a, s in zip(axes, steps, strict=True)]
+    found = tuple([_slope(t, a, s, edge_order) for a, s in zip(axes, steps, strict=True)])
     return found[0] if len(found) == 1 else found
 
 

@@ -322,7 +322,7 @@ def cov(x: Any, y: Any = None, /, rowvar: bool = True, bias: bool = False, ddof:
     rows = concat(parts, axis=0)
     centred = rows - plain.mean(rows, 1, keepdims=True)
     free = rows.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
-    matrix = centred @ conj(centred.mT) / free
+    matrix = centred @ conj(centred.mT) / (free if type(free) is not int else max(free, 0))
     return matrix.reshape(()) if matrix.shape == (1, 1) else matrix
 
 
