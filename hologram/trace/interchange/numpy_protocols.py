@@ -91,6 +91,8 @@ def ufunc(of: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str,
         inputs, options = with_dtype(of, inputs, options)
     if "out" in options:
         return _into_arrays(of, what, inputs, options)
+    if own is not None and options and options.keys() <= _keywords(own):
+        return own(*inputs, **options)
     if options or own is None:
         given = " and ".join(f"{option}=" for option in options)
         reason = (
@@ -101,6 +103,14 @@ def ufunc(of: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str,
         return own(*[np.asarray(x) if isinstance(x, (list, tuple)) else x for x in inputs])
     except (ArgumentError, DTypeError) as e:  # such as an order of complex numbers
         return _refused(e, of, what, (), inputs, {})
+
+
+@lru_cache(maxsize=256)
+def _keywords(own: Callable[..., Any]) -> frozenset[str]:
+    """The arguments of a function that can be given by name."""
+    if isinstance(own, namespace().ufunc):
+        return frozenset()
+    return frozenset(name for name, p in inspect.signature(own).parameters.items() if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD))
 
 
 def _into_arrays(of: Callable[..., Any], what: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
