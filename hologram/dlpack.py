@@ -71,6 +71,20 @@ def capsule(array: np.ndarray, *, stream: Any = None, max_version: Any = None, d
     return (array.copy() if copy else array).__dlpack__(stream=stream)
 
 
+class _Unmarked:
+    """An array's memory, which it keeps alive, without the mark that it is read-only."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+        self.__array_interface__ = {**array.__array_interface__, "data": (array.ctypes.data, False)}
+
+
+def unmarked(array: np.ndarray) -> np.ndarray:
+    """``array`` over the same memory, for who cannot be told that it is read-only."""
+    dtype = dtypes.of(array.dtype)
+    return unmarked(array.view(dtype.bit_type)).view(dtype.np) if dtype.bit_type is not None else np.asarray(_Unmarked(array))
+
+
 class _Bits:
     """An object with DLPack whose elements of a type that NumPy lacks are given as their bits; ``dtype`` is then that type."""
 

@@ -83,16 +83,18 @@ def qr(x: Any, /, mode: str = "reduced") -> QRResult:
     return QRResult(hnp.matrix_transpose(q), r)
 
 
-def svd(x: Any, /, full_matrices: bool = True) -> SVDResult:
+def svd(x: Any, /, full_matrices: bool = True, compute_uv: bool = True) -> Any:
     """Singular value decomposition ``x = U diag(S) Vh`` of matrices (…, m, n): a named tuple ``(U, S, Vh)``.
 
     ``S`` (…, min(m, n)) is descending; ``U`` and ``Vh`` are square, or if not ``full_matrices`` with k = min(m, n) columns and rows. The vectors
-    have no derivative where singular values are equal.
+    have no derivative where singular values are equal. Without ``compute_uv`` the result is ``S`` alone.
 
     >>> found = hg.linalg.svd([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]], full_matrices=False)
     >>> found.S, found.U.shape
     (Tensor([4., 3.], dtype=float32), (3, 2))
     """
+    if not compute_uv:
+        return svdvals(x)
     matrix = matrices(x, "svd")
     m, n = extents(matrix)
     s, u, vh = factors.svd(matrix, "full" if full_matrices and m != n else "reduced")
@@ -133,25 +135,31 @@ def eigvals(x: Any, /) -> Tensor:
     return factors.eig(square(x, "eigvals"), False)[0]
 
 
-def eigh(x: Any, /) -> EighResult:
+def eigh(x: Any, /, UPLO: str = "L") -> EighResult:
     """Eigenvalues and eigenvectors of Hermitian matrices (…, n, n): a named tuple ``(eigenvalues, eigenvectors)``.
 
-    Values (…, n) are real and ascending, vectors (…, n, n) are columns. Reads the lower triangle. Vectors have no derivative where
-    eigenvalues are equal. Raises ShapeError for matrices that are not square.
+    Values (…, n) are real and ascending, vectors (…, n, n) are columns. Reads the lower triangle, for ``UPLO="U"`` the upper one. Vectors have no
+    derivative where eigenvalues are equal. Raises ShapeError for matrices that are not square.
 
     >>> hg.linalg.eigh([[2.0, 0.0], [0.0, 1.0]]).eigenvalues
     Tensor([1., 2.], dtype=float32)
     """
-    values, adjoint_vectors = factors.eigh(square(x, "eigh"), True)
+    values, adjoint_vectors = factors.eigh(_lower(x, "eigh", UPLO), True)
     return EighResult(values, adjoint(adjoint_vectors))
 
 
-def eigvalsh(x: Any, /) -> Tensor:
-    """Eigenvalues (…, n) of Hermitian matrices (…, n, n), ascending; reads the lower triangle.
+def _lower(x: Any, what: str, uplo: str) -> Tensor:
+    """Square matrices whose lower triangles are the triangles that ``uplo`` names."""
+    choice(uplo, what, "UPLO", ("L", "U", "l", "u"))
+    return square(x, what) if uplo in "Ll" else adjoint(square(x, what))
+
+
+def eigvalsh(x: Any, /, UPLO: str = "L") -> Tensor:
+    """Eigenvalues (…, n) of Hermitian matrices (…, n, n), ascending; reads the lower triangle, for ``UPLO="U"`` the upper one.
 
     Raises ShapeError for matrices that are not square.
 
     >>> hg.linalg.eigvalsh([[2.0, 1.0], [1.0, 2.0]])
     Tensor([1., 3.], dtype=float32)
     """
-    return factors.eigh(square(x, "eigvalsh"), False)[0]
+    return factors.eigh(_lower(x, "eigvalsh", UPLO), False)[0]

@@ -21,6 +21,7 @@ from hologram.linalg.norms import matrix_norm
 from hologram.support.user_lines import located
 from hologram.trace.checks import integer, items
 from hologram.trace.decisions import most
+from hologram.trace.recorder import current, transforming
 from hologram.trace.symbolic_extent import extent
 from hologram.trace.tensor import Tensor
 from hologram.transform.custom import custom_jvp
@@ -175,8 +176,8 @@ def _threshold(s: Tensor, m: Any, n: Any, rtol: Any) -> Tensor:
     return s[..., :1] * rtol
 
 
-def matrix_rank(x: Any, /, rtol: Any = None) -> Tensor:
-    """Rank of matrices (…, m, n): how many singular values exceed ``rtol`` times the largest, by default max(m, n) ε; int64 (…).
+def matrix_rank(x: Any, /, rtol: Any = None, *, tol: Any = None) -> Tensor:
+    """Rank of matrices (…, m, n): how many singular values exceed ``rtol`` times the largest, by default max(m, n) ε, or ``tol``; int64 (…).
 
     >>> hg.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]])
     Tensor(1, dtype=int64)
@@ -186,7 +187,8 @@ def matrix_rank(x: Any, /, rtol: Any = None) -> Tensor:
     if 0 in (m, n):
         return hnp.zeros(a.shape[:-2], dtype=hnp.int64)
     s = svdvals(a)
-    return hnp.sum(hnp.astype(s > _threshold(s, m, n, rtol), hnp.int64), axis=-1)
+    least = _threshold(s, m, n, rtol) if tol is None else hnp.expand_dims(hnp.asarray(tol), axis=-1)
+    return hnp.sum(hnp.astype(s > least, hnp.int64), axis=-1)
 
 
 @custom_jvp
@@ -208,10 +210,10 @@ def _pinv_jvp(primals: tuple[Tensor, Tensor], tangents: tuple[Tensor, Tensor]) -
     return p, dp + right - hnp.matmul(p, hnp.matmul(x, right))
 
 
-def pinv(x: Any, /, rtol: Any = None) -> Tensor:
+def pinv(x: Any, /, rtol: Any = None, *, rcond: Any = None) -> Tensor:
     """Pseudo-inverses (…, n, m) of matrices (…, m, n), without singular values up to ``rtol`` times the largest, by default max(m, n) ε.
 
-    The derivative takes the rank to be constant.
+    ``rcond`` is another name of ``rtol``. The derivative takes the rank to be constant.
 
     >>> hg.linalg.pinv([[2.0, 0.0], [0.0, 0.0]])
     Tensor([[0.5, 0. ],
@@ -221,7 +223,7 @@ def pinv(x: Any, /, rtol: Any = None) -> Tensor:
     m, n = extents(a)
     if 0 in (m, n):
         return hnp.zeros((*a.shape[:-2], n, m), dtype=a.dtype)
-    return _pinv(a, _threshold(svdvals(a), m, n, rtol))
+    return _pinv(a, _threshold(svdvals(a), m, n, rcond if rtol is None else rtol))
 
 
 def lstsq(a: Any, b: Any, /, rcond: Any = None) -> LstsqResult:
@@ -241,7 +243,11 @@ def lstsq(a: Any, b: Any, /, rcond: Any = None) -> LstsqResult:
     x = hnp.matmul(pinv(matrix, rtol=rcond), right)
     difference = hnp.matmul(matrix, x) - right
     residuals = hnp.sum(real(difference * conj(difference)), axis=0)
-    return LstsqResult(x, hnp.atleast_1d(residuals), matrix_rank(matrix, rtol=rcond), svdvals(matrix))
+    rank = matrix_rank(matrix, rtol=rcond)
+    m, n = matrix.shape
+    if (isinstance(m, int) and isinstance(n, int) and m <= n) or (current() is None and not transforming() and int(rank) < n):
+        residuals = hnp.zeros((0,), dtype=residuals.dtype)
+    return LstsqResult(x, hnp.atleast_1d(residuals), rank, svdvals(matrix))
 
 
 # --- powers ----------------------------------------------------------------------------------------------------------

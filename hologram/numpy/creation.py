@@ -14,7 +14,7 @@ from hologram.errors import ArgumentError, ShapeError, TracedValueError
 from hologram.ir.node import Node
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Expr, bounds
-from hologram.numpy.arguments import array, cast_to, element_type, spread, wrap
+from hologram.numpy.arguments import array, cast_to, element_type, reshaped, spread, wrap
 from hologram.numpy.elementwise.functions import FUNCTIONS
 from hologram.primitives import TABLE
 from hologram.primitives.complex import parts as complexes
@@ -187,11 +187,12 @@ def _bound(x: Any, role: str) -> Any:
         raise traced_size(x, "arange", role) from None
 
 
-def linspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, *, dtype: Any = None, device: Any = None) -> Tensor:
+def linspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, *, device: Any = None) -> Any:
     """``num`` numbers at equal distances from ``start`` to ``stop``, which is the last one exactly if ``endpoint``.
 
     The ends are scalars, complex ones too, or Tensors, through which derivatives go. The result is float32 or complex64 unless ``dtype`` says
-    otherwise, and of an integer type rounded down. Raises ShapeError for ends with axes, and for a negative number of elements.
+    otherwise, and of an integer type rounded down. ``retstep`` gives a tuple, with the distance. Raises ShapeError for ends with axes, and for a
+    negative number of elements.
 
     >>> hnp.linspace(0, 1, 5)
     Tensor([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
@@ -200,6 +201,8 @@ def linspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, *, 
     """
     n = _number_of_elements(num, "linspace")
     gaps = n - 1 if endpoint else n
+    if retstep:
+        return linspace(start, stop, n, endpoint, dtype=dtype, device=device), (stop - start) / gaps if gaps > 0 else math.nan
     if type(start) is Tensor or type(stop) is Tensor:
         return wrap(_rounded_down(_between(start, stop, n, gaps, endpoint), dtype))
     start, stop = _number(start), _number(stop)
@@ -325,11 +328,12 @@ def triu(x: Any, /, k: int = 0) -> Tensor:
     return _triangle(x, k, ew.ge, "triu")
 
 
-def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
+def meshgrid(*arrays: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Coordinates of a grid: a tuple of arrays, one for each axis, all of the grid's shape.
 
-    ``indexing`` is ``xy``, with which the second axis of the result is that of the first array, or ``ij``. Raises ShapeError for arrays of more
-    than one axis, ArgumentError for another ``indexing``.
+    ``indexing`` is ``xy``, with which the second axis of the result is that of the first array, or ``ij``. With ``sparse`` each has its own extent,
+    and 1 along the other axes; ``copy`` says nothing here. Raises ShapeError for arrays of more than one axis, ArgumentError for another
+    ``indexing``.
 
     >>> x, y = hnp.meshgrid([1, 2, 3], [10, 20])
     >>> x
@@ -348,6 +352,8 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
         order = [1, 0, *order[2:]]
     lengths = [x.shape[0] if x.shape else 1 for x in nodes]
     shape = tuple(lengths[i] for i in order)
+    if sparse:
+        return tuple([wrap(reshaped(x, tuple(lengths[i] if j == i else 1 for j in order))) for i, x in enumerate(nodes)])
     return tuple([wrap(spread(x, shape, (order.index(i),) if x.shape else ())) for i, x in enumerate(nodes)])
 
 

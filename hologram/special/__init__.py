@@ -6,9 +6,22 @@ under ``jit``, ``vmap`` and in loops. Tables of accuracy stand in docs/special.m
 
 from typing import TYPE_CHECKING
 
-from hologram.special import basic, bessel, exponential_integrals, gamma_functions, incomplete_beta, incomplete_gamma, inverse_gamma, transformations
+from hologram.special import (
+    basic,
+    bessel,
+    exponential_integrals,
+    gamma_functions,
+    incomplete_beta,
+    incomplete_gamma,
+    inverse_beta,
+    inverse_gamma,
+    transformations,
+)
 
-_MODULES = (basic, gamma_functions, incomplete_gamma, inverse_gamma, incomplete_beta, exponential_integrals, bessel, transformations)
+_MODULES = (
+    *(basic, gamma_functions, incomplete_gamma, inverse_gamma, incomplete_beta, inverse_beta),
+    *(exponential_integrals, bessel, transformations),
+)
 globals().update({name: getattr(module, name) for module in _MODULES for name in module.__all__})
 __all__ = sorted(name for module in _MODULES for name in module.__all__)
 
@@ -19,5 +32,6 @@ if TYPE_CHECKING:
     from hologram.special.gamma_functions import *  # noqa: F403
     from hologram.special.incomplete_beta import *  # noqa: F403
     from hologram.special.incomplete_gamma import *  # noqa: F403
+    from hologram.special.inverse_beta import *  # noqa: F403
     from hologram.special.inverse_gamma import *  # noqa: F403
     from hologram.special.transformations import *  # noqa: F403

@@ -26,10 +26,13 @@ def series(x: Tensor, coefficients: Any) -> Tensor:
 
 
 def until_small(step: Callable[[Any, Any], tuple[Any, Tensor]], start: Any, most: int) -> Tensor:
-    """The state after ``state, size = step(n, state)`` for n = 1, 2, …, until every element's ``size`` is below EPSILON.
+    """The first element of the :func:`last_state`."""
+    return last_state(step, start, most)[0]
 
-    The state is a tuple whose first element is the result: NaN where that needs more than ``most`` steps.
-    """
+
+def last_state(step: Callable[[Any, Any], tuple[Any, Tensor]], start: Any, most: int) -> tuple[Tensor, ...]:
+    """The state, a tuple, after ``state, size = step(n, state)`` for n = 1, 2, …, until every element's ``size`` is below EPSILON; NaN where that
+    needs more than ``most`` steps."""
 
     def go_on(loop: Any) -> Tensor:
         n, _, size = loop
@@ -41,7 +44,7 @@ def until_small(step: Callable[[Any, Any], tuple[Any, Tensor]], start: Any, most
 
     zero = start[0] * 0
     _, state, size = while_loop(go_on, body, (zero.sum() + 1.0, start, zero + 1.0))
-    return where(size > EPSILON, math.nan, state[0])
+    return tuple(where(size > EPSILON, math.nan, x) for x in state)
 
 
 def continued_fraction(term: Callable[[Tensor], tuple[Tensor, Tensor, Tensor]], first: Tensor, most: int) -> Tensor:

@@ -33,7 +33,7 @@ __all__ = ["betainc", "betaincc", "fdtr", "fdtrc", "stdtr"]
 
 _MAX_STEPS = 200_000  # some sqrt(max(a, b)) are taken
 _SQUARABLE = 1e150
-_NORMAL_FROM, _NORMAL_TO = 1e8, 30.0  # degrees of freedom of Student's t distribution, and how far out
+NORMAL_FROM, _NORMAL_TO = 1e8, 30.0  # degrees of freedom of Student's t distribution, and how far out
 
 
 def _power(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> Tensor:
@@ -81,6 +81,23 @@ def _regularized(upper: bool, logarithm: bool, a: Tensor, b: Tensor, x: Tensor, 
     return where(inside, where(mirrored, 1.0 - found, found), edge)
 
 
+def lower_with_rate(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """I_x(a, b), its logarithm, finite where it underflows, and the derivative of that by ``log(x / y)``, within the domain. ``y`` is 1 - x."""
+    _, swap, p, q, u, v = _domain(a, b, x, y)
+    fraction = _fraction(p, q, u, v)
+    exponent, square = _power_parts(p, q, u, v)
+    power = exp(exponent) * sqrt(square)
+    part = power * fraction
+    found = where(swap, 1.0 - part, part)
+    log_found = where(swap, log1p(-where(swap, part, 0.5)), exponent + 0.5 * log(square) + log(fraction))
+    return found, log_found, where(swap, power / found, 1.0 / fraction)
+
+
+def density(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """The derivative of I_x(a, b) by ``x``. ``y`` is 1 - x."""
+    return _slope(1.0, a, b, x, y)
+
+
 def _domain(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Where the fraction holds; whether sides are swapped; and the arguments so swapped, harmless ones elsewhere."""
     inside = (a > 0) & (b > 0) & ~isinf(a) & ~isinf(b) & (x > 0) & (y > 0)
@@ -123,7 +140,7 @@ def _one_side(upper: bool, logarithm: bool) -> Function:
     return Function(functools.partial(_regularized, upper, logarithm), [None, None, by_x, lambda a, b, x, y: x * 0])
 
 
-_lower, _upper, _log_lower, _log_upper = (_one_side(upper, logarithm) for logarithm in (False, True) for upper in (False, True))
+lower_beta, _upper, _log_lower, _log_upper = (_one_side(upper, logarithm) for logarithm in (False, True) for upper in (False, True))
 
 
 def betainc(a: Any, b: Any, x: Any) -> Tensor:
@@ -135,7 +152,7 @@ def betainc(a: Any, b: Any, x: Any) -> Tensor:
     >>> hg.special.betainc(2.0, 3.0, [0.25, 0.5])
     Tensor([0.26171875, 0.6875    ], dtype=float32)
     """
-    return in_float64("betainc", lambda a, b, x: _lower(a, b, x, 1.0 - x), a, b, x)
+    return in_float64("betainc", lambda a, b, x: lower_beta(a, b, x, 1.0 - x), a, b, x)
 
 
 def betaincc(a: Any, b: Any, x: Any) -> Tensor:
@@ -163,7 +180,7 @@ def fdtr(dfn: Any, dfd: Any, x: Any) -> Tensor:
     >>> hg.special.fdtr(2.0, 4.0, [0.0, 1.0])
     Tensor([0.       , 0.5555556], dtype=float32)
     """
-    return in_float64("fdtr", lambda m, n, x: _of_ratio(_lower, m, n, x, 1.0), dfn, dfd, x)
+    return in_float64("fdtr", lambda m, n, x: _of_ratio(lower_beta, m, n, x, 1.0), dfn, dfd, x)
 
 
 def fdtrc(dfn: Any, dfd: Any, x: Any) -> Tensor:
@@ -203,7 +220,7 @@ def stdtr(df: Any, t: Any) -> Tensor:
     >>> hg.special.stdtr(3.0, [-1.0, 0.0, 2.0])
     Tensor([0.1955011, 0.5      , 0.930337 ], dtype=float32)
     """
-    return in_float64("stdtr", _student, df, t)
+    return in_float64("stdtr", student, df, t)
 
 
 def log_stdtr(df: Any, t: Any) -> Tensor:
@@ -211,22 +228,30 @@ def log_stdtr(df: Any, t: Any) -> Tensor:
     return in_float64("log_stdtr", _log_student, df, t)
 
 
-def _student(df: Tensor, t: Tensor) -> Tensor:
-    """The tail, which is even in t, from the share of ``df`` in ``df + t**2``; the middle, which is odd and smooth in t, from the other share,
-    while it leaves most of the half. Where squares overflow, the tail is a power of t."""
-    valid, normal, ends = (df > 0) & ~isnan(t), df > _NORMAL_FROM, isinf(t)
+def student(df: Tensor, t: Tensor) -> Tensor:
+    """:func:`stdtr` in float64: the tail, which is even in t, from the share of ``df`` in ``df + t**2``; the middle, which is odd and smooth in t,
+    from the other share, while it leaves most of the half. Where squares overflow, the tail is a power of t."""
+    valid, normal, ends = (df > 0) & ~isnan(t), df > NORMAL_FROM, isinf(t)
     n = where(valid & ~normal, df, 1.0)
     u, beyond, far, outer, above_half = _student_parts(n, t, ends)
-    tail = 0.5 * _shares(_lower, n, outer) * beyond**-n
+    tail = 0.5 * _shares(lower_beta, n, outer) * beyond**-n
     found = where(far, where(u < 0, tail, 1.0 - tail), 0.5 + above_half)
     found = where(ends, (t > 0).astype(float64), where(normal, ndtr(_as_normal(df, u)), found))
     return where(valid, found, math.nan)
 
 
+def student_density(df: Tensor, t: Tensor) -> Tensor:
+    """The derivative of :func:`stdtr` by ``t``, in which squares may overflow."""
+    ratio = t / sqrt(df)
+    far = absolute(ratio) > 1e8
+    power = where(far, log(absolute(where(far, ratio, 1.0))), 0.5 * log1p(where(far, 1.0, ratio * ratio)))
+    return _center(df) * exp(-(df + 1.0) * power)
+
+
 def _log_student(df: Tensor, t: Tensor) -> Tensor:
-    """The logarithm of :func:`_student`; normal only as far out as that is right."""
+    """The logarithm of :func:`student`; normal only as far out as that is right."""
     valid, ends = (df > 0) & ~isnan(t), isinf(t)
-    normal = (df > _NORMAL_FROM) & ((absolute(t) < _NORMAL_TO) | isinf(df))
+    normal = (df > NORMAL_FROM) & ((absolute(t) < _NORMAL_TO) | isinf(df))
     n = where(valid & ~normal, df, 1.0)
     u, beyond, far, outer, above_half = _student_parts(n, t, ends)
     tail = _shares(_log_lower, n, outer) - n * log(beyond) - math.log(2.0)
@@ -241,18 +266,18 @@ def _student_parts(n: Tensor, t: Tensor, ends: Tensor) -> tuple[Tensor, Tensor, 
     beyond = maximum(absolute(where(ends, 1.0, t)) / _SQUARABLE, 1.0)
     far = u * u > minimum(n, 1.0)
     outer, inner = where(far, u, 2.0 * sqrt(n)), where(far | (u == 0), 1e-3 * sqrt(n), u)
-    middle = 0.5 * _shares(_lower, n, inner, inside=True)
+    middle = 0.5 * _shares(lower_beta, n, inner, inside=True)
     return u, beyond, far, outer, where(u == 0, u * _center(n), where(u < 0, -middle, middle))
 
 
 def _as_normal(df: Tensor, t: Tensor) -> Tensor:
     """The argument of the normal distribution function that has this one's value, to the order of ``t**5 / df**2`` (Abramowitz & Stegun 26.7.8)."""
-    inverse = 1.0 / where(df > _NORMAL_FROM, df, _NORMAL_FROM)
+    inverse = 1.0 / where(df > NORMAL_FROM, df, NORMAL_FROM)
     return t * (1.0 - 0.25 * inverse) / sqrt(1.0 + 0.5 * t * t * inverse)
 
 
 def _shares(side: Function, df: Tensor, t: Tensor, inside: bool = False) -> Tensor:
-    """The probability outside of -t and t, or that ``inside``, by ``_lower`` or its logarithm."""
+    """The probability outside of -t and t, or that ``inside``, by ``lower_beta`` or its logarithm."""
     ratio = t * t / df
     low, high, half = 1.0 / (1.0 + ratio), 1.0 / (1.0 + 1.0 / ratio), df * 0 + 0.5
     return side(half, 0.5 * df, high, low) if inside else side(0.5 * df, half, low, high)

@@ -9,9 +9,12 @@ was donated.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import operator
+import os
+import pickle
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any, cast
@@ -146,9 +149,11 @@ class Tensor:
         return hooks.put(self, device)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12", "2025.12"):
+        if api_version in (None, "2025.12"):
+            return namespace()
+        if api_version not in ("2021.12", "2022.12", "2023.12", "2024.12"):
             raise ValueError(f"Array API version {api_version!r} is not supported")
-        return namespace()
+        return namespace(".array_api_2024_12")
 
     def __len__(self) -> int:
         shape = self.shape
@@ -224,6 +229,29 @@ class Tensor:
         """A copy of the bytes of the values, in C order, or in Fortran's for ``"F"``."""
         return self._view("tobytes()").tobytes("F" if order == "F" else "C")
 
+    def tofile(self, fid: Any, sep: str = "", format: str = "%s") -> None:
+        """Writes the values in C order to a file or path, as NumPy's method does: bytes, or text with ``sep``."""
+        self._view("tofile()").tofile(fid, sep, format)
+
+    def dumps(self) -> bytes:
+        """The pickle of this Tensor."""
+        return pickle.dumps(self)
+
+    def dump(self, file: Any) -> None:
+        """Writes the pickle of this Tensor to a file or path."""
+        with open(file, "wb") if isinstance(file, (str, os.PathLike)) else contextlib.nullcontext(file) as f:
+            f.write(self.dumps())
+
+    @property
+    def data(self) -> memoryview:
+        """The memory of the values, read-only."""
+        return memoryview(self)
+
+    def setflags(self, write: bool | None = None, align: bool | None = None, uic: bool | None = None) -> None:
+        """As NumPy's method: memory is read-only already, and cannot be made writable, which is an ArgumentError."""
+        if write or uic:
+            raise located(ArgumentError("setflags: the memory of a Tensor is read-only; np.array(x) is a copy to write to"))
+
     @property
     def strides(self) -> tuple[int, ...]:
         """Bytes from one element to the next along each axis: those of C order, in which a Tensor lies for who takes its address."""
@@ -261,7 +289,8 @@ class Tensor:
         return hooks.function(function, types, args, options)
 
     def __dlpack__(self, *, stream: Any = None, max_version: tuple[int, int] | None = None, dl_device: Any = None, copy: bool | None = None) -> Any:
-        """A DLPack capsule of the values; read-only, and so a copy for consumers older than DLPack 1.0, which has no flag for that."""
+        """A DLPack capsule of the values, read-only. For a consumer older than DLPack 1.0, which has no flag for that, it is a copy; with
+        ``copy=False`` the memory itself, which the consumer is not to write to."""
         storage = self._realised("__dlpack__()")
         if (
             type(storage) is DeviceStorage
@@ -273,10 +302,8 @@ class Tensor:
             return capsule(storage, stream, bool(copy))
         view = self._view("__dlpack__()")
         old = max_version is None or max_version[0] < 1 or not dlpack.VERSIONED
-        if old and copy is False:
-            raise BufferError("a consumer older than DLPack 1.0, or NumPy before 2.1, cannot tell that the memory is read-only: allow a copy")
         if old or copy:
-            view = view.copy()
+            view = dlpack.unmarked(view) if copy is False else view.copy()
         return dlpack.capsule(view, max_version=max_version, dl_device=dl_device)
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -508,7 +535,6 @@ class Tensor:
     dot = _from_namespace("dot")
     ravel = _from_namespace("ravel")
     copy = _from_namespace("copy")
-    sort = _from_namespace("sort")
     argsort = _from_namespace("argsort")
     argpartition = _from_namespace("argpartition")
     searchsorted = _from_namespace("searchsorted")
@@ -517,6 +543,23 @@ class Tensor:
     diagonal = _from_namespace("diagonal")
     ptp = _from_namespace("ptp")
     choose = _from_namespace("choose")
+
+    def sort(self, axis: int | None = -1, kind: str | None = None, order: None = None, **options: Any) -> Any:
+        """``hologram.numpy.sort`` of this Tensor. In the packages of ``settings.inplace_packages`` it sorts this Tensor, and gives None, as NumPy's
+        method does."""
+        return inplace_operators.of_method(self, namespace().sort(self, axis, kind=kind, order=order, **options))
+
+    def partition(self, kth: Any, axis: int = -1) -> Any:
+        """``hologram.numpy.partition`` of this Tensor; in the packages of ``settings.inplace_packages`` as :meth:`sort`."""
+        return inplace_operators.of_method(self, namespace().partition(self, kth, axis))
+
+    def fill(self, value: Any) -> None:
+        """``x[...] = value``: see :meth:`__setitem__`."""
+        self[...] = value
+
+    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
+        """Assigns ``values`` to the elements of the flattened Tensor at ``indices``, as :meth:`__setitem__` does."""
+        hooks.assignment.replace(self, namespace().put(self, indices, values, mode=mode))
 
     def compress(self, condition: Any, axis: int | None = None, out: None = None) -> Tensor:
         """The elements, or slices along ``axis``, where ``condition`` holds."""

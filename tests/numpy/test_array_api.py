@@ -61,9 +61,45 @@ def test_inspection() -> None:
     assert set(info.dtypes(kind="real floating")) == {"float32", "float64"}
     assert set(info.dtypes(kind=("bool", "unsigned integer"))) == {"bool", "uint8", "uint16", "uint32", "uint64"}
     assert len(info.dtypes()) == 13
-    for version in ("2021.12", "2024.12", "2025.12"):
-        assert hg.tensor([1.0]).__array_namespace__(api_version=version) is hnp
+    assert hg.tensor([1.0]).__array_namespace__() is hg.tensor([1.0]).__array_namespace__(api_version="2025.12") is hnp
+    with pytest.raises(ValueError, match="'1999.12' is not supported"):
+        hg.tensor([1.0]).__array_namespace__(api_version="1999.12")
     assert hnp.__array_api_version__ == "2025.12" and isinstance(hnp.meshgrid([1], [2]), tuple) and isinstance(hnp.broadcast_arrays([1], [2]), tuple)
+
+
+@pytest.mark.parametrize("version", ["2021.12", "2022.12", "2023.12", "2024.12"])
+def test_earlier_versions_have_lists(version: str) -> None:
+    xp = hg.tensor([1.0]).__array_namespace__(api_version=version)
+    assert xp.__array_api_version__ == "2024.12" and xp.sum is hnp.sum and xp.linalg is hnp.linalg and set(dir(hnp)) <= set(dir(xp))
+    assert type(xp.__array_namespace_info__().devices()) is list and xp.__array_namespace_info__().capabilities()["boolean indexing"]
+    for found, wanted in (
+        (xp.meshgrid([1, 2], [3], indexing="ij"), hnp.meshgrid([1, 2], [3], indexing="ij")),
+        (xp.broadcast_arrays([1], 2), [[1], [2]]),
+    ):
+        assert type(found) is list
+        for got, want in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_hyperbolic_tangent_at_infinity(dtype: Any) -> None:
+    """The sign of the zero is the standard's: that of the imaginary part."""
+    y = np.array([-3.0, -1.0, -0.0, 0.0, 1.0, 2.0, 3.0, 1e16])
+    for x in (np.inf, -np.inf):
+        z = (np.full(8, x) + 1j * 0).astype(dtype)
+        z.imag = y
+        for f, at in ((hnp.tanh, z), (lambda z: -1j * hnp.tan(z), _rotated(z))):
+            for got in (f(hg.tensor(at)), hg.jit(f)(at)):
+                np.testing.assert_array_equal(np.real(got), np.sign(x))
+                np.testing.assert_array_equal(np.imag(got), 0)
+        assert np.signbit(np.imag(hnp.tanh(z))).tolist() == np.signbit(y).tolist()
+
+
+def _rotated(z: np.ndarray) -> np.ndarray:
+    """``i z``, without products of infinities and zeros."""
+    made = z.copy()
+    made.real, made.imag = -z.imag, z.real
+    return made
 
 
 def test_capabilities_while_tracing() -> None:
@@ -89,6 +125,15 @@ def test_floor_division_by_and_of_infinities(dtype: Any) -> None:
                 np.testing.assert_array_equal(np.signbit(got)[want == 0], np.signbit(want[want == 0]))
             np.testing.assert_array_equal((hnp.asarray([-np.inf, 5.0]) // 2.0), [-np.inf if on else np.nan, 2.0])
             np.testing.assert_array_equal(hg.tensor([7, -7]) // 2, [3, -4])
+
+
+def test_rint_gives_floats_and_round_keeps_integers() -> None:
+    for x in (np.array([1, -2]), np.array([True, False])):
+        for f in (hnp.rint, hg.jit(hnp.rint)):
+            assert f(x).dtype == np.float32
+            np.testing.assert_array_equal(f(x), np.rint(x))
+        np.testing.assert_array_equal(hnp.round(x), x)
+        assert hnp.round(x).dtype == x.dtype
 
 
 def test_limits_are_python_numbers() -> None:

@@ -10,8 +10,9 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.errors import ArgumentError
+from hologram.errors import ArgumentError, DTypeError
 from hologram.numpy.numpy_keywords import KEYWORDS
+from hologram.trace import tree
 
 X = np.array([[3.0, 1.0, 2.0], [6.0, np.nan, 5.0]])
 F = np.array([0.0, 1.0, 15.6, 27.0, 343.0])
@@ -85,3 +86,60 @@ def test_what_says_something_of_values_is_refused() -> None:
 def test_every_name_is_there() -> None:
     for name in KEYWORDS:
         assert hasattr(hnp, name) and hasattr(np, name) or name == "astype", name
+
+
+KNOTS, V = np.array([0.5, 3.0, 1.0, 2.2]), np.array([1.0, -2.0, 0.5, np.nan])
+COUNTS, SHARES = np.array([1, 2, 1, 3]), np.array([0.5, 1.0, 2.0, 0.1])
+ROWS = np.array([[1.0, 2.0, 4.0, 8.0], [3.0, -1.0, 0.5, 2.0]])
+MATRICES = np.arange(24.0).reshape(2, 3, 4) ** 2 + np.eye(3, 4)
+SQUARE = np.array([[2.0, 1.0, 0.0], [5.0, 3.0, 1.0], [7.0, 8.0, 4.0]])
+OPTIONS: dict[str, Any] = {
+    "array_equal": lambda xp, a: [xp.array_equal(a(V), a(V), equal_nan=True), xp.array_equal(a(V), a(KNOTS), True)],
+    "interp": lambda xp, a: [xp.interp(a(ROWS), a(KNOTS), a(SHARES), period=p) for p in (2.5, -4.0, 1)],
+    "concatenate": lambda xp, a: [xp.concatenate([a(ROWS), a(ROWS)], axis=1, dtype="float32"), xp.concatenate([a(COUNTS), a(V)], dtype="complex128")],
+    "concatenate unsafely": lambda xp, a: xp.concatenate([a(ROWS), a(ROWS)], dtype="int32", casting="unsafe"),
+    "stack": lambda xp, a: [f([a(COUNTS), a(COUNTS)], dtype="int16") for f in (xp.stack, xp.vstack, xp.hstack)],
+    "linspace": lambda xp, a: xp.linspace(0.0, 3.0, 4, endpoint=False, retstep=True, dtype="float64")[0],
+    "meshgrid": lambda xp, a: xp.meshgrid(a(V), a(COUNTS), a(KNOTS[:2]), sparse=True),
+    "meshgrid of indices": lambda xp, a: xp.meshgrid(a(V), a(COUNTS), indexing="ij", sparse=True, copy=False),
+    "cov": lambda xp, a: [
+        xp.cov(a(ROWS), fweights=a(COUNTS)), xp.cov(a(ROWS), aweights=a(SHARES), bias=True),
+        xp.cov(a(ROWS), None, ddof=2, fweights=a(COUNTS), aweights=a(SHARES)), xp.cov(a(ROWS + 1j * ROWS[::-1]), aweights=a(SHARES)),
+    ],
+    "svd": lambda xp, a: [xp.linalg.svd(a(MATRICES), compute_uv=False), xp.linalg.svd(a(MATRICES), False, False)],
+    "eigvalsh": lambda xp, a: [xp.linalg.eigvalsh(a(SQUARE), UPLO="U"), xp.linalg.eigvalsh(a(SQUARE + 1j * SQUARE.T), "U")],
+    "eigh": lambda xp, a: xp.linalg.eigh(a(SQUARE), UPLO="U")[0],
+    "pinv": lambda xp, a: [xp.linalg.pinv(a(MATRICES), rcond=0.1), xp.linalg.pinv(a(MATRICES), rcond=np.array([1e-3, 0.5]))],
+    "matrix_rank": lambda xp, a: [xp.linalg.matrix_rank(a(MATRICES), tol=t) for t in (1e-3, 20.0, np.array([1.0, 1e9]))],
+    "vecdot": lambda xp, a: xp.vecdot(a(ROWS), a(ROWS), axis=0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_options_of_numpy(name: str) -> None:
+    """Of hologram.numpy's functions, of NumPy's on Tensors, and under jit: as NumPy has them, without a fallback."""
+    call, want = OPTIONS[name], OPTIONS[name](np, lambda x: x)
+    for f in (
+        lambda: call(hnp, hg.tensor),
+        lambda: call(np, hg.tensor) if name != "linspace" else call(hnp, hg.tensor),
+        hg.jit(lambda: call(hnp, hg.tensor)),
+    ):
+        for g, w in zip(tree.leaves(f()), tree.leaves(want), strict=True):
+            assert not isinstance(g, np.ndarray) and np.shape(g) == np.shape(w)
+            np.testing.assert_allclose(g, w, rtol=1e-12, atol=1e-12)
+            assert np.asarray(g).dtype == np.asarray(w).dtype or not hasattr(g, "dtype")
+
+
+def test_distances_of_linspace() -> None:
+    for options in ({"num": 4}, {"num": 4, "endpoint": False}, {"num": 1}, {"num": 0}):
+        np.testing.assert_equal(hnp.linspace(1, 4, retstep=True, **options)[1], np.linspace(1, 4, retstep=True, **options)[1])
+    assert float(hg.grad(lambda x: hnp.linspace(0.0, x, 5, retstep=True)[1])(2.0)) == 0.25
+
+
+def test_refused_options() -> None:
+    for call, error in (
+        (lambda: hnp.concatenate([ROWS], dtype="int32"), DTypeError), (lambda: hnp.stack([COUNTS], dtype="float32", casting="safe"), DTypeError),
+        (lambda: hnp.interp(V, KNOTS, KNOTS, period=0), ArgumentError), (lambda: hnp.linalg.eigh(SQUARE, UPLO="X"), ArgumentError),
+    ):  # fmt: skip
+        with pytest.raises(error):
+            call()

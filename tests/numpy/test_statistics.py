@@ -206,6 +206,7 @@ def test_polynomials() -> None:
         (ShapeError, lambda: hnp.convolve(X, X)),
         (ShapeError, lambda: hnp.interp(X, KNOTS, KNOTS[:3])),
         (ShapeError, lambda: hnp.gradient(X[:1])),
+        (ShapeError, lambda: hnp.ix_([0], X > 0)),
     ],
 )
 def test_errors(error: Any, work: Any) -> None:
@@ -222,3 +223,15 @@ def test_functions_along_an_axis_may_read_values() -> None:
         np.testing.assert_array_equal(hnp.apply_along_axis(positives, axis, x), np.apply_along_axis(positives, axis, x))
     with pytest.raises(TracedValueError):
         hg.jit(lambda v: hnp.apply_along_axis(positives, 0, v))(x)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_edges_as_in_numpy() -> None:
+    """No degrees of freedom, no residuals, tuples of slopes."""
+    for x, ddof in ((np.zeros(0), None), (np.ones(1), None), (np.arange(3.0), 3), (np.arange(3.0), 7)):
+        np.testing.assert_array_equal(hnp.cov(x, ddof=ddof), np.cov(x, ddof=ddof))
+    assert [type(hnp.gradient(np.ones(shape))) for shape in ((3,), (3, 4))] == [hg.Tensor, tuple]
+    for a in (np.ones((3, 4)), np.ones((4, 3)), np.eye(4, 3), np.eye(3), np.eye(4, 3) * [1, 1, 0]):
+        b = np.arange(1.0, 2 * len(a) + 1).reshape(-1, 2)
+        for right in (b, b[:, 0]):
+            np.testing.assert_allclose(hg.linalg.lstsq(a, right).residuals, np.linalg.lstsq(a, right)[1], rtol=1e-12)

@@ -161,8 +161,8 @@ def test_special_cases_are_those_of_c(name: str) -> None:
             want = getattr(cmath, name)(z)
         except (ValueError, OverflowError):  # errors there are infinities and NaNs here
             continue
-        zero, other = (z.imag, z.real) if name == "tan" else (z.real, z.imag)
-        if name in ("acosh", "tanh", "tan") and zero == 0 and np.isnan(other):
+        hyperbolic, circular = (z.imag, z.real) if name == "tan" else (z.real, z.imag)
+        if name in ("acosh", "tanh", "tan") and hyperbolic == 0 and np.isnan(circular):
             continue  # later versions of C's standard, and the Array API's, know more than Python
         checked += 1
         scale = max(abs(p) for p in (want.real, want.imag) if np.isfinite(p)) if np.isfinite([want.real, want.imag]).any() else 0.0
@@ -172,7 +172,8 @@ def test_special_cases_are_those_of_c(name: str) -> None:
             else:
                 assert abs(a - b) <= ULPS * np.finfo(float).eps * scale, (z, g, want)
             if np.isfinite([z.real, z.imag]).any() and not np.isnan([z.real, z.imag]).any() and not np.isnan([want.real, want.imag]).any():
-                assert np.signbit(a) == np.signbit(b), (z, g, want)
+                if name not in ("tanh", "tan") or not np.isinf(hyperbolic):  # there the sign of the zero is the Array API's
+                    assert np.signbit(a) == np.signbit(b), (z, g, want)
     assert checked > 60
 
 

@@ -191,8 +191,8 @@ def allclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan
     return all(isclose(x1, x2, rtol, atol, equal_nan))
 
 
-def array_equal(x1: Any, x2: Any) -> Tensor:
-    """Whether two arrays have one shape and equal elements: a bool scalar Tensor. NaN equals nothing.
+def array_equal(x1: Any, x2: Any, equal_nan: bool = False) -> Tensor:
+    """Whether two arrays have one shape and equal elements: a bool scalar Tensor. NaN equals nothing, with ``equal_nan`` another NaN.
 
     >>> hnp.array_equal([1, 2], [1, 2])
     Tensor(True, dtype=bool)
@@ -200,7 +200,12 @@ def array_equal(x1: Any, x2: Any) -> Tensor:
     Tensor(False, dtype=bool)
     """
     a, b = (array(x, "array_equal") for x in with_tensors((x1, x2), "array_equal"))
-    return all(FUNCTIONS["equal"](wrap(a), wrap(b))) if a.shape == b.shape else full((), False)
+    if a.shape != b.shape:
+        return full((), False)
+    same = FUNCTIONS["equal"](wrap(a), wrap(b))
+    if equal_nan and not {a.dtype.kind, b.dtype.kind} & set("biu"):
+        same = same | (FUNCTIONS["isnan"](wrap(a)) & FUNCTIONS["isnan"](wrap(b)))
+    return all(same)
 
 
 def count_nonzero(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:

@@ -10,7 +10,7 @@ import numpy as np
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
 from hologram.numpy.along_axes.reductions import cumsum, sum
-from hologram.numpy.along_axes.sorting import searchsorted
+from hologram.numpy.along_axes.sorting import argsort, searchsorted
 from hologram.numpy.arguments import array, array_as, axis_of, wrap
 from hologram.numpy.arrangement.manipulation import diff, flip
 from hologram.numpy.complexes import conj
@@ -80,11 +80,12 @@ def correlate(x: Any, v: Any, /, mode: str = "valid") -> Tensor:
     return flip(convolve(b, flip(a), mode))
 
 
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Tensor:
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Tensor:
     """Piecewise linear interpolation at ``x`` through the points ``(xp, fp)``, ``xp`` ascending.
 
     The result has the shape of ``x``. Beyond the points it is ``left`` and ``right``, by default the first and the last value; at a knot its value,
-    whatever lies beside it. Raises ShapeError for points of more than one axis.
+    whatever lies beside it. With ``period`` the points, in any order, repeat at that distance, and nothing lies beyond. Raises ShapeError for points
+    of more than one axis, ArgumentError for a period of 0.
 
     >>> hnp.interp([0.5, 2.5, 9.0], [0.0, 1.0, 3.0], [0.0, 10.0, 20.0])
     Tensor([ 5. , 17.5, 20. ], dtype=float32)
@@ -93,6 +94,15 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Ten
     points, knots, heights = wrap(at), wrap(xs), wrap(ys)
     if len(xs.shape) != 1 or xs.shape != ys.shape or xs.shape[0] == 0:
         raise located(ShapeError(f"interp takes points of one axis, not shapes {list(xs.shape)} and {list(ys.shape)}"))
+    if period is not None:
+        if type(period) in (int, float) and period == 0:
+            raise located(ArgumentError("interp: the period is not 0"))
+        period, left, right = FUNCTIONS["abs"](wrap(array(period, "interp")).astype(points.dtype)), None, None
+        points, knots = points % period, knots % period
+        order = argsort(knots)
+        knots, heights = take(knots, order), take(heights, order)
+        knots = concat([knots[-1:] - period, knots, knots[:1] + period])
+        heights = concat([heights[-1:], heights, heights[:1]])
     n = knots.shape[0]
     after = FUNCTIONS["maximum"](FUNCTIONS["minimum"](searchsorted(knots, points, side="right"), n - 1), 1 if n != 1 else 0)
     before = FUNCTIONS["maximum"](after - 1, 0)
@@ -112,7 +122,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Ten
 def gradient(x: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Slopes by central differences along every axis, or along ``axis``; at the ends one-sided, of the first order or the second.
 
-    ``spacing`` is one distance, one for each axis, or coordinates along each. One axis gives an array, several a list. Raises ShapeError for an
+    ``spacing`` is one distance, one for each axis, or coordinates along each. One axis gives an array, several a tuple. Raises ShapeError for an
     axis of no more elements than ``edge_order``, ArgumentError for spacings of another number.
 
     >>> hnp.gradient([1.0, 4.0, 9.0, 16.0])
@@ -129,7 +139,7 @@ def gradient(x: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> An
     steps = list(spacing) * (len(axes) if len(spacing) == 1 else 1) or [1.0] * len(axes)
     if len(steps) != len(axes):
         raise located(ArgumentError(f"gradient: {len(steps)} spacings for {len(axes)} axes"))
-    found = [_slope(t, a, s, edge_order) for a, s in zip(axes, steps, strict=True)]
+    found = tuple([_slope(t, a, s, edge_order) for a, s in zip(axes, steps, strict=True)])
     return found[0] if len(found) == 1 else found
 
 

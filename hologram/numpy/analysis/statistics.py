@@ -315,11 +315,14 @@ def nanstd(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = Fals
 # --- covariance ------------------------------------------------------------------------------------------------------
 
 
-def cov(x: Any, y: Any = None, /, rowvar: bool = True, bias: bool = False, ddof: int | None = None) -> Tensor:
+def cov(
+    x: Any, y: Any = None, /, rowvar: bool = True, bias: bool = False, ddof: int | None = None, fweights: Any = None, aweights: Any = None
+) -> Tensor:
     """Covariance matrix (n, n) of n variables.
 
     Variables are the rows of ``x``, the columns unless ``rowvar``; those of ``y`` follow. Sums are divided by the count less 1, less 0 for
-    ``bias``, or less ``ddof``, but by no less than 0. One variable gives a scalar. Raises ShapeError for more than two axes.
+    ``bias``, or less ``ddof``, but by no less than 0. ``fweights`` say how often each observation counts, ``aweights`` how much. One variable gives a
+    scalar. Raises ShapeError for more than two axes.
 
     >>> hnp.cov([[1.0, 2.0, 3.0], [6.0, 4.0, 2.0]])
     Tensor([[ 1., -2.],
@@ -327,11 +330,26 @@ def cov(x: Any, y: Any = None, /, rowvar: bool = True, bias: bool = False, ddof:
     """
     parts = [_variables(v, rowvar) for v in (x, y) if v is not None]
     rows = concat(parts, axis=0)
-    centred = rows - plain.mean(rows, 1, keepdims=True)
-    free: Any = rows.shape[1] - ((0 if bias else 1) if ddof is None else ddof)
-    free = FUNCTIONS["maximum"](free, 0) if isinstance(free, Extent) else free if free > 0 else 0
-    matrix = centred @ conj(centred.mT) / free
+    less = (0 if bias else 1) if ddof is None else ddof
+    if fweights is not None or aweights is not None:
+        matrix = _weighted_products(rows, less, fweights, aweights)
+    else:
+        centred = rows - plain.mean(rows, 1, keepdims=True)
+        free: Any = rows.shape[1] - less
+        free = FUNCTIONS["maximum"](free, 0) if isinstance(free, Extent) else free if free > 0 else 0
+        matrix = centred @ conj(centred.mT) / free
     return matrix.reshape(()) if matrix.shape == (1, 1) else matrix
+
+
+def _weighted_products(rows: Tensor, less: Any, fweights: Any, aweights: Any) -> Tensor:
+    """The covariance matrix of variables (n, m) whose observations have weights (m,)."""
+    counts = 1.0 if fweights is None else wrap(array(fweights, "cov")).astype(rows.real.dtype)
+    shares = 1.0 if aweights is None else wrap(array(aweights, "cov")).astype(rows.real.dtype)
+    weights = counts * shares
+    total = plain.sum(weights)
+    centred = rows - plain.sum(rows * weights, 1, keepdims=True) / total
+    free = total - less * plain.sum(weights * shares) / total
+    return (centred * weights) @ conj(centred.mT) / FUNCTIONS["maximum"](free, 0.0)
 
 
 def _variables(x: Any, rowvar: bool) -> Tensor:

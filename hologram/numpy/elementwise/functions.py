@@ -53,7 +53,7 @@ _ALIASES = {
 }
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 _EXTREMES = ("max", "min")
-_ROUNDINGS = ("floor", "ceil", "trunc", "round")  # of integers and bools: these themselves
+_ROUNDINGS = ("floor", "ceil", "trunc", "round")  # of integers and bools: these themselves, of rint as floats
 
 
 def _public_names(op: Op) -> tuple[str, ...]:
@@ -73,7 +73,9 @@ def _rounding(op: Op) -> Callable[[Any], Tensor]:
         node = array(x, op.name)
         if node.dtype.is_complex and op.name == "round":  # the others, which would have to order them, NumPy refuses too
             return _part_by_part(function, wrap(node))
-        return wrap(node) if node.dtype.kind in "biu" else of_floats(x)
+        if node.dtype.kind not in "biu":
+            return of_floats(x)
+        return wrap(cast_node(node, dtypes.to_inexact(node.dtype)) if op.name == "round" else node)  # rint gives floats in NumPy
 
     return function
 
@@ -104,7 +106,9 @@ def _functions() -> dict[str, Callable[..., Tensor]]:
         function = _binary(op) if op.arity == 2 else _rounding(op) if op.name in _ROUNDINGS else unary_operator(op)
         function.__name__ = function.__qualname__ = names[0]
         function.__module__ = "hologram.numpy"
-        function.__doc__ = docstring(op, names, keeps_integers=op.name in _ROUNDINGS, takes_complex=op.name in ("max", "min", "round"))
+        function.__doc__ = docstring(
+            op, names, keeps_integers=op.name in ("floor", "ceil", "trunc"), takes_complex=op.name in ("max", "min", "round")
+        )
         made |= dict.fromkeys(names, function)
     return made
 
@@ -223,9 +227,9 @@ def round(x: Any, /, decimals: int = 0) -> Tensor:
     Tensor([10., 20.], dtype=float32)
     """
     rint = FUNCTIONS["rint"]
-    if decimals == 0:
-        return rint(x)
     x = weakly(x, "round")
+    if decimals == 0:
+        return x if x._aval()[1].kind in "biu" else rint(x)
     decimals = integer(decimals, "round", "a number of decimals")
     dtype = x._aval()[1]
     if dtype.is_complex:

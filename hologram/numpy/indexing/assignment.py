@@ -32,6 +32,15 @@ def replace(x: Tensor, new: Tensor) -> None:
     _replaced(x, _writable(x, "x[...] = v"), new)
 
 
+def share_elements(x: Tensor, y: Tensor) -> bool:
+    """Whether an assignment to elements of ``x`` may change ``y``."""
+    a, b = (getattr(t, "_alias", None) for t in (x, y))
+    if x is y or a is None or b is None or a.aliases is None or a.aliases is not b.aliases:
+        return x is y and x.size > 0
+    common = _common(a.steps, b.steps)
+    return x.size > 0 and y.size > 0 and not _are_disjoint(a.steps[common:], b.steps[common:])
+
+
 def is_scalar(x: Tensor) -> bool:
     """Whether ``x`` is what NumPy has scalars for: an element that integers picked, or a number that is no view of an array."""
     view: View | None = getattr(x, "_alias", None)

@@ -55,7 +55,10 @@ def ix_(*args: Any) -> tuple[Tensor, ...]:
     >>> rows.shape, columns.shape
     ((2, 1), (1, 2))
     """
-    parts = [np.flatnonzero(a) if np.asarray(a).dtype == np.bool_ else np.asarray(a) if np.size(a) else np.zeros(np.shape(a), np.int64) for a in args]
+    parts = [np.flatnonzero(a) if np.asarray(a).dtype == np.bool_ and np.ndim(a) == 1 else np.asarray(a) for a in args]
+    if any(part.ndim != 1 for part in parts):
+        raise located(ShapeError(f"ix_ takes vectors, not shapes {[list(part.shape) for part in parts]}"))
+    parts = [part if part.size else part.astype(np.int64) for part in parts]
     return tuple(_as(a, part, s) for a, part, s in zip(args, parts, np.ix_(*parts), strict=True))
 
 

@@ -6,10 +6,12 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from hologram.errors import ArgumentError, ShapeError
+import numpy as np
+
+from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.symbolic import Expr, Int, floordiv, mod, prod
-from hologram.numpy.arguments import alike, array, axis_of, reshaped, wrap
+from hologram.numpy.arguments import alike, array, axis_of, element_type, reshaped, wrap
 from hologram.numpy.indexing.slices import sliced
 from hologram.numpy.indexing.views import element, viewed
 from hologram.numpy.shaping.shapes import atleast_1d, atleast_2d, atleast_3d, expand_dims
@@ -17,7 +19,7 @@ from hologram.primitives.movement import concatenate as concatenate_row
 from hologram.support.user_lines import located
 from hologram.trace.checks import has_items, integer, items
 from hologram.trace.decisions import decided, least, most
-from hologram.trace.recorder import plain, record
+from hologram.trace.recorder import cast_node, plain, record
 from hologram.trace.tensor import Tensor
 
 __all__ = [
@@ -26,39 +28,47 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _common(arrays: Any, what: str) -> list[Node]:
+def _common(arrays: Any, what: str, dtype: Any, casting: Any) -> list[Node]:
+    """Arrays in their common type, or in ``dtype``, to which ``casting`` lets each be cast."""
     if not (given := items(arrays, what)):
         raise located(ShapeError(f"{what}: no arrays"))
-    return alike(given, what)
+    if dtype is None:
+        return alike(given, what)
+    nodes, to = [array(x, what) for x in given], element_type(dtype)
+    for node in nodes:
+        if not np.can_cast(node.dtype.np, to.np, casting):
+            raise located(DTypeError(f"{what} with dtype={to.name} takes no {node.dtype.name} with casting={casting!r}"))
+    return [cast_node(node, to) for node in nodes]
 
 
 def joined(nodes: Sequence[Node], axis: int) -> Node:
     return nodes[0] if len(nodes) == 1 else record(concatenate_row, tuple(nodes), (axis,))
 
 
-def concat(arrays: Sequence[Any], /, axis: int | None = 0) -> Tensor:
+def concat(arrays: Sequence[Any], /, axis: int | None = 0, *, dtype: Any = None, casting: str = "same_kind") -> Tensor:
     """Joins arrays along an existing axis; for ``axis`` None they are flattened first.
 
-    The other extents agree; the result has the arrays' common type. Raises ShapeError where extents differ, or for no arrays.
+    The other extents agree; the result has the arrays' common type, or ``dtype``, to which ``casting``, one of NumPy's rules, lets them be cast.
+    Raises ShapeError where extents differ, or for no arrays, DTypeError for a cast that is not allowed.
 
     >>> hnp.concat([[1, 2], [3.5]])
     Tensor([1. , 2. , 3.5], dtype=float32)
     >>> hnp.concat([[[1, 2]], [[3, 4]]], axis=1)
     Tensor([[1, 2, 3, 4]], dtype=int64)
     """
-    nodes = _common(arrays, "concat")
+    nodes = _common(arrays, "concat", dtype, casting)
     if axis is None:
         nodes, axis = [reshaped(x, (prod(x.shape),)) for x in nodes], 0
     return wrap(joined(nodes, axis_of(axis, len(nodes[0].shape), "concat")))
 
 
-def concatenate(arrays: Sequence[Any], /, axis: int | None = 0) -> Tensor:
+def concatenate(arrays: Sequence[Any], /, axis: int | None = 0, *, dtype: Any = None, casting: str = "same_kind") -> Tensor:
     """Joins arrays along an existing axis: NumPy's name of :func:`concat`.
 
     >>> hnp.concatenate([[1, 2], [3]])
     Tensor([1, 2, 3], dtype=int64)
     """
-    return concat(arrays, axis=axis)
+    return concat(arrays, axis=axis, dtype=dtype, casting=casting)
 
 
 def append(x: Any, values: Any, axis: int | None = None) -> Tensor:
@@ -72,16 +82,16 @@ def append(x: Any, values: Any, axis: int | None = None) -> Tensor:
     return concat((x, values), axis=axis)
 
 
-def stack(arrays: Sequence[Any], /, axis: int = 0) -> Tensor:
+def stack(arrays: Sequence[Any], /, axis: int = 0, *, dtype: Any = None, casting: str = "same_kind") -> Tensor:
     """Joins arrays of one shape along a new axis, at the position ``axis`` of the result.
 
-    The result has their common type. Raises ShapeError where the shapes differ, or for no arrays.
+    The result has their common type, or ``dtype``: see :func:`concat`. Raises ShapeError where the shapes differ, or for no arrays.
 
     >>> hnp.stack([[1, 2], [3, 4]], axis=1)
     Tensor([[1, 3],
             [2, 4]], dtype=int64)
     """
-    nodes = _common(arrays, "stack")
+    nodes = _common(arrays, "stack", dtype, casting)
     shape = nodes[0].shape
     if any(x.shape != shape for x in nodes):
         raise located(ShapeError(f"stack: shapes {', '.join(str(list(x.shape)) for x in nodes)} differ"))
@@ -89,17 +99,17 @@ def stack(arrays: Sequence[Any], /, axis: int = 0) -> Tensor:
     return wrap(joined([reshaped(x, (*shape[:a], 1, *shape[a:])) for x in nodes], a))
 
 
-def vstack(arrays: Sequence[Any]) -> Tensor:
+def vstack(arrays: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind") -> Tensor:
     """Joins arrays as rows, along the first axis; vectors are rows.
 
     >>> hnp.vstack([[1, 2], [3, 4]])
     Tensor([[1, 2],
             [3, 4]], dtype=int64)
     """
-    return concat([atleast_2d(x) for x in items(arrays, "vstack")], axis=0)
+    return concat([atleast_2d(x) for x in items(arrays, "vstack")], axis=0, dtype=dtype, casting=casting)
 
 
-def hstack(arrays: Sequence[Any]) -> Tensor:
+def hstack(arrays: Sequence[Any], *, dtype: Any = None, casting: str = "same_kind") -> Tensor:
     """Joins arrays along the second axis; vectors one after the other.
 
     >>> hnp.hstack([[1, 2], [3]])
@@ -109,7 +119,7 @@ def hstack(arrays: Sequence[Any]) -> Tensor:
             [2, 4]], dtype=int64)
     """
     parts = [atleast_1d(x) for x in items(arrays, "hstack")]
-    return concat(parts, axis=0 if parts and parts[0].ndim == 1 else 1)
+    return concat(parts, axis=0 if parts and parts[0].ndim == 1 else 1, dtype=dtype, casting=casting)
 
 
 def dstack(arrays: Sequence[Any]) -> Tensor:

@@ -229,7 +229,7 @@ def tanh(z: Pair) -> Pair:
     re = far.select(x.const(1).copysign(x), sinh_x * cosh_x / scale)
     im = far.select(s * c * e * 4.0 * e, s * c / scale)
     re = (wild & _is_finite(x)).select(y - y, re)
-    im = (wild & _is_inf(x)).select(x.const(0).copysign(y), im)
+    im = _is_inf(x).select(x.const(0).copysign(y), im)  # as the Array API standard has it; C's zero has the sign of sin(2 y)
     return Pair(x.eq(0).select(x, re), y.eq(0).select(y, im))
 
 

@@ -269,6 +269,17 @@ def _sigmoid(z: np.ndarray) -> np.ndarray:
     return np.where(left, e, 1) / join(np.where(np.cos(y) < 0, small, 1 + e.real), e.imag)
 
 
+def _tanh(z: np.ndarray) -> np.ndarray:
+    """At an infinite real part, the imaginary part is a zero of the sign of z's, as the Array API standard has it."""
+    found = np.tanh(z)
+    return join(found.real, np.where(np.isinf(z.real), np.copysign(0, z.imag), found.imag))
+
+
+def _tan(z: np.ndarray) -> np.ndarray:
+    found = _tanh(join(-z.imag, z.real))  # of i z
+    return join(found.imag, -found.real)
+
+
 def _sign(z: np.ndarray) -> np.ndarray:
     """A NaN in either part makes both NaN, which NumPy leaves open beside an infinity."""
     return np.where(np.isnan(z), z.dtype.type(complex(np.nan, np.nan)), np.sign(z))
@@ -286,10 +297,10 @@ _MATHEMATICS: dict[str, Callable[..., Any]] = {
     "sigmoid": _sigmoid,
     "sin": np.sin,
     "cos": np.cos,
-    "tan": np.tan,
+    "tan": _tan,
     "sinh": np.sinh,
     "cosh": np.cosh,
-    "tanh": np.tanh,
+    "tanh": _tanh,
     "asin": np.arcsin,
     "acos": np.arccos,
     "atan": np.arctan,

@@ -8,9 +8,10 @@ from typing import Any
 import hologram.numpy as hnp
 from hologram import random
 from hologram.scipy.stats.family import INF, Continuous, special_function
-from hologram.special import betaln, gammainccinv, gammaincinv, gammaln, xlog1py, xlogy
+from hologram.special import betainccinv, betaincinv, betaln, fdtri, gammainccinv, gammaincinv, gammaln, stdtrit, xlog1py, xlogy
 from hologram.special.incomplete_beta import log_betainc, log_betaincc, log_fdtr, log_fdtrc, log_stdtr
 from hologram.special.incomplete_gamma import log_gammainc, log_gammaincc
+from hologram.special.inverse_beta import fdtrci
 from hologram.trace.tensor import Tensor
 
 __all__ = ["beta", "chi2", "f", "gamma", "gennorm", "invgamma", "t"]
@@ -127,6 +128,12 @@ class _Beta(Continuous):
     def _logsf(self, z: Tensor, a: Tensor, b: Tensor) -> Tensor:
         return log_betaincc(a, b, z)
 
+    def _ppf(self, q: Tensor, a: Tensor, b: Tensor) -> Tensor:
+        return betaincinv(a, b, q)
+
+    def _isf(self, q: Tensor, a: Tensor, b: Tensor) -> Tensor:
+        return betainccinv(a, b, q)
+
     def _rvs(self, key: Any, shape: Any, dtype: Any, a: Tensor, b: Tensor) -> Tensor:
         return random.beta(key, a, b, shape, dtype)
 
@@ -150,6 +157,12 @@ class _T(Continuous):
 
     def _logsf(self, z: Tensor, df: Tensor) -> Tensor:
         return log_stdtr(df, -z)
+
+    def _ppf(self, q: Tensor, df: Tensor) -> Tensor:
+        return stdtrit(df, q)
+
+    def _isf(self, q: Tensor, df: Tensor) -> Tensor:
+        return -stdtrit(df, q)
 
     def _rvs(self, key: Any, shape: Any, dtype: Any, df: Tensor) -> Tensor:
         return random.t(key, df, shape, dtype)
@@ -176,6 +189,12 @@ class _F(Continuous):
 
     def _logsf(self, z: Tensor, dfn: Tensor, dfd: Tensor) -> Tensor:
         return log_fdtrc(dfn, dfd, z)
+
+    def _ppf(self, q: Tensor, dfn: Tensor, dfd: Tensor) -> Tensor:
+        return fdtri(dfn, dfd, q)
+
+    def _isf(self, q: Tensor, dfn: Tensor, dfd: Tensor) -> Tensor:
+        return fdtrci(dfn, dfd, q)
 
     def _rvs(self, key: Any, shape: Any, dtype: Any, dfn: Tensor, dfd: Tensor) -> Tensor:
         first, second = random.split(key)

@@ -75,6 +75,13 @@ def writer(function: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
+def of_method(x: Any, result: Any) -> Any:
+    """``result``; where a package that expects it called the method of ``x``, ``x`` has its elements instead, and the method gives None."""
+    if not _writes(sys._getframe(2).f_globals.get("__name__")):
+        return result
+    return hooks.assignment.replace(x, result)
+
+
 def written(x: Any, result: Any, symbol: str) -> Any:
     """``x`` with the values of ``result``. A value of its own, as NumPy's scalars are, is not written into: then ``result`` itself.
 

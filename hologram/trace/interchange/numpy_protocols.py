@@ -22,16 +22,30 @@ import numpy as np
 from hologram.errors import ArgumentError, DTypeError, FallbackWarning, HologramError, ShapeError
 from hologram.settings import settings
 from hologram.support.user_lines import located, user_frame, where
+from hologram.trace import hooks
 from hologram.trace.interchange.inplace_operators import writes_here, written
 from hologram.trace.interchange.ufunc_options import with_dtype
 from hologram.trace.recorder import current, transforming
 from hologram.trace.tensor import Tensor, namespace
 
 _WRITERS = ("copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask")  # into their first argument
+
+
+def _share_elements(a: Any, b: Any) -> bool:
+    """Whether an assignment to elements of one may change the other, which is not known of the memory: Tensors have memory of their own once
+    something reads them."""
+    if type(a) is type(b) is Tensor:
+        found: bool = hooks.assignment.share_elements(a, b)
+        return found
+    return np.may_share_memory(*_values((a, b), "numpy.may_share_memory"))
+
+
 _ATTRIBUTES: dict[str, Callable[..., Any]] = {  # what is known without values
     "iscomplexobj": lambda x: np.issubdtype(x.dtype, np.complexfloating),
     "isrealobj": lambda x: not np.issubdtype(x.dtype, np.complexfloating),
     "shape": lambda a: a.shape,
+    "may_share_memory": lambda a, b, max_work=None: _share_elements(a, b),
+    "shares_memory": lambda a, b, max_work=None: _share_elements(a, b),
     "size": lambda a, axis=None: a.size if axis is None else math.prod(a.shape[i] for i in (axis if type(axis) is tuple else (axis,))),
 }
 # Of NumPy's functions in C that hologram.numpy has too: they tell no signature before NumPy 2.4.
@@ -77,13 +91,26 @@ def ufunc(of: np.ufunc, method: str, inputs: tuple[Any, ...], options: dict[str,
         inputs, options = with_dtype(of, inputs, options)
     if "out" in options:
         return _into_arrays(of, what, inputs, options)
+    if own is not None and options and options.keys() <= _keywords(own):
+        return own(*inputs, **options)
     if options or own is None:
         given = " and ".join(f"{option}=" for option in options)
         reason = (
             f"{what} with {given}, which hologram.numpy.{of.__name__} does not take," if own is not None else f"{what}, which hologram.numpy lacks,"
         )
         return _fallback(of, what, reason, inputs, options)
-    return own(*[np.asarray(x) if isinstance(x, (list, tuple)) else x for x in inputs])
+    try:
+        return own(*[np.asarray(x) if isinstance(x, (list, tuple)) else x for x in inputs])
+    except (ArgumentError, DTypeError) as e:  # such as an order of complex numbers
+        return _refused(e, of, what, (), inputs, {})
+
+
+@lru_cache(maxsize=256)
+def _keywords(own: Callable[..., Any]) -> frozenset[str]:
+    """The arguments of a function that can be given by name."""
+    if isinstance(own, namespace().ufunc):
+        return frozenset()
+    return frozenset(name for name, p in inspect.signature(own).parameters.items() if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD))
 
 
 def _into_arrays(of: Callable[..., Any], what: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -98,6 +125,13 @@ def _into_arrays(of: Callable[..., Any], what: str, inputs: tuple[Any, ...], opt
         raise located(ArgumentError(f"{what} with out= writes into a Tensor, which does not change: leave out= away, or {advice}"))
     reading = f"{what} with out=, which writes into an array ({advice}),"
     return of(*_values(inputs, reading), **_values(options, reading))
+
+
+def _written_by(of: Callable[..., Any], what: str, args: Any, options: dict[str, Any]) -> None:
+    """What NumPy's ``of`` writes into its first argument, written into that Tensor, which is a view of others perhaps: for code that expects it."""
+    target = np.array(args[0]._view(what))
+    of(target, *_values(args[1:], what), **_values(options, what))
+    hooks.assignment.replace(args[0], namespace().asarray(target))
 
 
 def _fallback(of: Callable[..., Any], name: str, reason: str, args: Any, options: dict[str, Any]) -> Any:
@@ -135,6 +169,8 @@ def _own_ufunc(of: np.ufunc) -> Any:
 def _method(of: np.ufunc, own: Any, method: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> Any:
     """A method of a ufunc: that of hologram.numpy's, or NumPy's on the values where it has none."""
     what = f"numpy.{of.__name__}.{method}"
+    if method == "at" and type(inputs[0]) is Tensor and writes_here():
+        return _written_by(of.at, what, inputs, options)
     if method == "at" and type(inputs[0]) is Tensor:
         instead = f"x = hologram.numpy.{of.__name__}.at(x, i, …)"
         raise located(ArgumentError(f"{what} writes into its argument, and Tensors do not change: write {instead}"))
@@ -146,7 +182,10 @@ def _method(of: np.ufunc, own: Any, method: str, inputs: tuple[Any, ...], option
     found = getattr(own, method, None)
     if found is None or (method == "outer" and options):
         return _fallback(getattr(of, method), what, f"{what}, which hologram.numpy lacks,", inputs, options)
-    return found(*inputs, **options)
+    try:
+        return found(*inputs, **options)
+    except (ArgumentError, DTypeError) as e:
+        return _refused(e, getattr(of, method), what, (), inputs, options)
 
 
 def function(of: Callable[..., Any], types: Any, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -160,6 +199,8 @@ def function(of: Callable[..., Any], types: Any, args: tuple[Any, ...], options:
     full = ".".join([*of.__module__.split("."), name])
     if name in _WRITERS:
         if type(args[0] if args else next(iter(options.values()))) is Tensor:
+            if args and writes_here():
+                return _written_by(of, full, args, options)
             instead = "x = x.at[i].set(v)" if own is None else f"x = hologram.numpy.{name}(x, …)"
             raise located(ArgumentError(f"{full} writes into its argument, and Tensors do not change: write {instead}"))
         return of(*_values(args, full), **_values(options, full))
@@ -170,26 +211,30 @@ def function(of: Callable[..., Any], types: Any, args: tuple[Any, ...], options:
     lacking = f"{full}, which hologram.numpy lacks,"
     if own is not None:
         translated = _translated(of, own, args, options)
-        lacking = f"{full} with arguments that hologram.{full} does not take"
+        lacking = _untaken(full)
         if translated is not None:
             try:
                 return own(*translated[0], **translated[1])
             except (ArgumentError, DTypeError, ShapeError) as e:
                 if name in _LIKE:
                     raise
-                return _refused(e, of, full, lacking, types, args, options)
+                return _refused(e, of, full, types, args, options)
     if options.get("out") is not None:
         return _into_arrays(of, full, args, options)
     return _fallback(of, full, lacking, args, options)
 
 
-def _refused(e: HologramError, of: Callable[..., Any], full: str, lacking: str, types: Any, args: Any, options: dict[str, Any]) -> Any:
+def _untaken(full: str) -> str:
+    return f"{full} with arguments that hologram.{full} does not take"
+
+
+def _refused(e: HologramError, of: Callable[..., Any], full: str, types: Any, args: Any, options: dict[str, Any]) -> Any:
     """NumPy's result where hologram.numpy refuses an argument that NumPy takes, such as None among arrays. Raises that error where there are no
     values, where a mask would be lost, and where NumPy refuses too."""
     if current() is not None or transforming() or any(issubclass(t, np.ma.MaskedArray) for t in types):
         raise e
     try:
-        return _fallback(of, full, lacking, args, options)
+        return _fallback(of, full, _untaken(full), args, options)
     except FallbackWarning:  # which the user made an error
         raise
     except Exception:

@@ -63,7 +63,8 @@ calls(
     v,
 )
 calls(special, "gammaincinv gammainccinv chdtri", u, R.uniform(size=20))
-calls(special, "betainc betaincc fdtr gdtr", u, v, R.uniform(size=20))
+calls(special, "betainc betaincc betaincinv betainccinv fdtr fdtri gdtr", u, v, R.uniform(size=20))
+calls(special, "stdtrit", u, R.uniform(size=20))
 call("special.polygamma", lambda x: special.polygamma(1, x), u)
 call("special.multigammaln", lambda x: special.multigammaln(x + 2, 2), u)
 call("special.zeta", lambda x, q: special.zeta(x + 1, q), u, v)

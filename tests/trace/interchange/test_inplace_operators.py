@@ -184,6 +184,33 @@ def test_results_go_into_tensors_where_the_package_expects_it(name: str) -> None
         np.testing.assert_array_equal(traced(X), wanted)
 
 
+IN_PLACE = {
+    "sort": "x.sort()", "sort an axis": "x.sort(axis=0)", "sort in a way": "x.sort(1, 'stable')", "partition": "x.partition(1)", "fill": "x.fill(2)",
+    "put": "x.put([0, 4], [8.0, 9.0])", "copyto": "np.copyto(x, [7.0, 8.0, 9.0], where=x > 2)", "np.put": "np.put(x, [1], [7.0])",
+    "place": "np.place(x, x > 2, [7.0, 8.0])", "putmask": "np.putmask(x, x > 2, -x)", "fill_diagonal": "np.fill_diagonal(x, 0.5)",
+    "put_along_axis": "np.put_along_axis(x, np.array([[2], [0]]), 9.0, axis=1)", "at": "np.add.at(x, ([0, 0], [1, 1]), [1.0, 2.0])",
+    "at of one": "np.negative.at(x, 0)", "a view": "x[:, 1:].sort(0)", "a transpose": "x.T.fill(1)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_methods_and_functions_that_write(name: str) -> None:
+    """In the packages they give None, and change the Tensor and its views, as NumPy changes arrays; elsewhere sorting gives copies."""
+    code, start = IN_PLACE[name], np.array([[3.0, 1.0, 2.0], [6.0, 4.0, 5.0]])
+    wanted, x = start.copy(), hg.tensor(start)
+    view, names = x[1:], {"__name__": "sklearn.part", "np": np}
+    assert eval(code, names | {"x": x}) is eval(code, names | {"x": wanted}) is None
+    np.testing.assert_array_equal(x, wanted)
+    np.testing.assert_array_equal(view, wanted[1:])
+    same = hg.tensor(start)
+    if name.startswith(("sort", "partition")):
+        np.testing.assert_array_equal(eval(code, {"x": same}), wanted)
+        np.testing.assert_array_equal(same, start)
+    elif "np." in code:
+        with pytest.raises(ArgumentError, match="writes into its argument"):
+            eval(code, {"x": same, "np": np})
+
+
 def test_results_that_do_not_fit_are_refused() -> None:
     names: dict[str, Any] = {"__name__": "networkx.part"}
     exec("def f(np, a, out, **options): return np.add(a, a, out=out, **options)", names)

@@ -214,6 +214,43 @@ def test_what_makes_sure_of_arrays_gives_arrays(f: Any) -> None:
     np.testing.assert_allclose(hg.vmap(lambda x: f(x).sum())(T), X.sum(1), rtol=1e-6)
 
 
+KINDS = {"bool": X > 0.5, "uint8": np.arange(6, dtype=np.uint8), "int64": np.arange(-2, 4), "float16": np.arange(6, dtype=np.float16)}
+KINDS |= {"float64": np.linspace(0.1, 0.9, 6), "complex128": np.linspace(0.1, 0.9, 6) + 0.5j, "empty": np.zeros((0, 3)), "number": np.array(0.5)}
+
+
+@pytest.mark.parametrize("name", sorted(n for n, f in vars(np).items() if isinstance(f, np.ufunc) and f.__name__ == n and f.signature is None))
+@pytest.mark.filterwarnings("ignore::hologram.errors.FallbackWarning", "ignore::RuntimeWarning")
+def test_no_ufunc_refuses_what_numpy_computes(name: str) -> None:
+    """Of any type: hologram.numpy's numbers, or NumPy's own."""
+    f = getattr(np, name)
+    of_types = name in ("reciprocal", "spacing")  # what they give depends on the type
+    folds = name not in ("arctan2", "power")  # NumPy's vector loops do not reduce these in order
+    for kind, x in KINDS.items():
+        args = (x,) * f.nin
+        calls: list[Any] = [f] if f.nin == 1 or f.nout > 1 else [f, lambda x, y: f.outer(x, y), lambda x, y: f.reduce(x, axis=None)]
+        for call in calls[: 2 + folds if x.ndim else 1]:
+            try:
+                want = call(*args)
+            except (TypeError, ValueError):  # NumPy refuses
+                continue
+            for g, w in zip(tree.leaves(call(*map(hg.tensor, args))), tree.leaves(want), strict=True):
+                if of_types and np.asarray(g).dtype != np.asarray(w).dtype:
+                    continue
+                rough = 2e-3 if {"float16"} & {str(np.asarray(g).dtype), str(np.asarray(w).dtype)} else 1e-6
+                np.testing.assert_allclose(np.asarray(g), w, rtol=rough, atol=rough, err_msg=f"{name} of {kind}")
+
+
+def test_whether_memory_is_shared_is_told_of_elements() -> None:
+    """What has memory of its own once it is read may be a view nevertheless: who writes into one changes the other."""
+    x = hg.tensor(X.copy())
+    first, second = x[:2], x[1:]
+    np.asarray(first), np.asarray(second)
+    for tell in (np.may_share_memory, np.shares_memory):
+        assert tell(x, x) and tell(x, first) and tell(first, second) and tell(first.T, second)
+        assert not tell(x[:1], second) and not tell(x, x + 0) and not tell(x, X) and not tell(x[:0], x)
+    assert np.may_share_memory(np.asarray(x), np.asarray(x))
+
+
 REFUSED: dict[str, Any] = {
     "out": (lambda: np.add(X, T, out=T), r"numpy.add with out= writes into a Tensor.*write x = x \+ y for x \+= y"),
     "one out": (lambda: np.divmod(X, X, out=(np.zeros_like(X), T)), "numpy.divmod with out= writes into a Tensor"),
