@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hologram.errors import TreeError
-from hologram.trace.tree import GetAttrKey, register
+from hologram.trace.tree import register
 
 __all__ = [
     "Partial", "register_dataclass", "register_pytree_node", "register_pytree_node_class", "register_pytree_with_keys",
@@ -163,13 +163,9 @@ class Partial(functools.partial):
     """
 
 
-def _opened(x: Partial) -> tuple[Any, Any]:
-    return (x.args, x.keywords), x.func
-
-
 register(
     Partial,
-    _opened,
-    lambda function, children: Partial(function, *children[0], **children[1]),
-    keys=lambda x: (GetAttrKey("args"), GetAttrKey("keywords")),
+    unflatten=lambda function, children: Partial(*function, *children[0], **children[1]),
+    data_fields=("args", "keywords"),
+    meta_fields=("func",),
 )
