@@ -40,7 +40,12 @@ _KEPT = 4096  # failures whose texts are remembered, and runs that have not ende
 
 
 class ErrorCategory(Enum):
-    """What :func:`checkify` looks for."""
+    """What :func:`checkify` looks for.
+
+    >>> from hologram.experimental import checkify
+    >>> sorted(c.value for c in checkify.float_checks)
+    ['division', 'nan']
+    """
 
     USER = "user"
     NAN = "nan"
@@ -58,7 +63,12 @@ all_checks = automatic_checks | user_checks
 
 
 class Error:
-    """Whether a checked function failed, and how: a pytree of one array, the code of its first failure, or 0; of a stack of runs their codes."""
+    """Whether a checked function failed, and how: a pytree of one array, the code of its first failure, or 0; of a stack of runs their codes.
+
+    >>> from hologram.experimental import checkify
+    >>> checkify.checkify(lambda x: 1 / x, errors=checkify.div_checks)(2.0)
+    (Error(None), Tensor(0.5, dtype=float32))
+    """
 
     def __init__(self, code: Any) -> None:
         self.code = code
@@ -119,7 +129,12 @@ def _end(run: np.ndarray) -> np.ndarray:
 
 
 def init_error() -> Error:
-    """An Error without a failure."""
+    """An Error without a failure.
+
+    >>> from hologram.experimental import checkify
+    >>> checkify.init_error().get() is None
+    True
+    """
     return Error(hnp.asarray(_SCALAR))
 
 
@@ -168,18 +183,36 @@ def check(pred: Any, msg: str, *fmt_args: Any, debug: bool = False, **fmt_kwargs
     """As :func:`hologram.debug.check`: inside of :func:`checkify` a failure is the function's error, outside it is raised when the program runs.
 
     ``debug``: outside it is left out, as :func:`debug_check` is.
+
+    >>> from hologram.experimental import checkify
+    >>> checkify.check(1 > 2, "{} is not above {}", 1, 2)
+    Traceback (most recent call last):
+    ...
+    hologram.errors.CheckError: 1 is not above 2 (at ..., in <module>)
     """
     if not debug or checks.collecting.store is not None:
         checks.check(pred, msg, *fmt_args, **fmt_kwargs)
 
 
 def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
-    """:func:`check` inside of :func:`checkify`, nothing outside."""
+    """:func:`check` inside of :func:`checkify`, nothing outside.
+
+    >>> from hologram.experimental import checkify
+    >>> checkify.debug_check(False, "not seen")
+    """
     check(pred, msg, *fmt_args, debug=True, **fmt_kwargs)
 
 
 def check_error(error: Error) -> None:
-    """Checks that ``error`` has no failure: its failure is raised, or inside of :func:`checkify` is that of the function there."""
+    """Checks that ``error`` has no failure: its failure is raised, or inside of :func:`checkify` is that of the function there.
+
+    >>> from hologram.experimental import checkify
+    >>> error, _ = checkify.checkify(lambda x: 1 / x, errors=checkify.div_checks)(0.0)
+    >>> checkify.check_error(error)
+    Traceback (most recent call last):
+    ...
+    hologram.errors.CheckError: division by zero: div (at ..., in <lambda>)
+    """
     failed = hnp.asarray(error.code) != 0
     checks.report(lambda code: Error(code).get() or "", (error.code,), {}, failed.any()._node if failed.ndim else failed._node)
 
