@@ -27,6 +27,7 @@ MODULES = {
     "jax.tree_util": "hologram.tree_util",
     "jax.ops": "hologram.ops",
     "jax.image": "hologram.image",
+    "jax.experimental.checkify": "hologram.experimental.checkify",
     "jax.custom_batching": "hologram.custom_batching",
     "jax.flatten_util": "hologram.flatten_util",
     "jax.scipy.cluster.vq": "hologram.scipy.cluster.vq",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import Any
 
 from hologram import dtypes
@@ -9,10 +11,21 @@ from hologram.control.effects import call_for_effect
 from hologram.control.tracing import as_node
 from hologram.debug.printing import check_format, formatted
 from hologram.errors import CheckError
+from hologram.ir.node import Node
 from hologram.primitives.reductions import reduce_all
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import where
 from hologram.trace.recorder import cast_node, record
+
+
+class _Collecting(threading.local):
+    """Where failures go while this thread traces, instead of being raised: a function of ``(text, *values)``, and values of the program for it."""
+
+    store: Callable[..., None] | None = None
+    values: tuple[Any, ...] = ()
+
+
+collecting = _Collecting()
 
 
 def check(condition: Any, message: str, *args: Any, **options: Any) -> None:
@@ -39,7 +52,16 @@ def check(condition: Any, message: str, *args: Any, **options: Any) -> None:
         node = record(reduce_all, (node,), (tuple(range(len(node.shape))),))
     place = where()
 
-    def fail(*given: Any, **named: Any) -> None:
-        raise CheckError(formatted(message, given, named) + place)
+    report(lambda *given, **named: formatted(message, given, named) + place, args, options, record(ew.not_, (node,)))
 
-    call_for_effect("debug.check", fail, args, options, record(ew.not_, (node,)))
+
+def report(text: Callable[..., str], args: tuple[Any, ...], options: dict[str, Any], fails: Node) -> None:
+    """Where ``fails`` holds when the program runs: an error with ``text(*args, **options)``, raised or collected."""
+    store, values = collecting.store, collecting.values
+
+    def fail(values: tuple[Any, ...], *given: Any, **named: Any) -> None:
+        if store is None:
+            raise CheckError(text(*given, **named))
+        store(text(*given, **named), *values)
+
+    call_for_effect("debug.check", fail, (values, *args), options, fails)

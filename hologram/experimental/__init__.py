@@ -1,6 +1,6 @@
 """Names of ``jax.experimental``. See docs/scipy.md."""
 
 from hologram import sparse
-from hologram.experimental import ode
+from hologram.experimental import checkify, jet, ode
 
-__all__ = ["ode", "sparse"]
+__all__ = ["checkify", "jet", "ode", "sparse"]

@@ -116,6 +116,8 @@ def _made(data: Any, rows: Any, columns: Any, facts: tuple[Any, bool, bool]) -> 
 
 tree.register(
     BCOO,
-    lambda a: ((a.data, a._rows, a._columns), (a.shape, a.indices_sorted, a.unique_indices)),
-    lambda facts, parts: _made(parts[0], parts[1], parts[2], facts),
+    unflatten=lambda facts, parts: _made(parts[0], parts[1], parts[2], facts),
+    data_fields=("data", "_rows", "_columns"),
+    meta_fields=("shape", "indices_sorted", "unique_indices"),
+    keys=lambda a: [tree.FlattenedIndexKey(i) for i in range(3)],
 )

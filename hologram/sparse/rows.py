@@ -111,7 +111,13 @@ def _made(data: Any, columns: Any, pointers: Any, shape: Any) -> CSR:
     return out
 
 
-tree.register(CSR, lambda a: ((a.data, a._columns, a._pointers), a.shape), lambda shape, parts: _made(parts[0], parts[1], parts[2], shape))
+tree.register(
+    CSR,
+    unflatten=lambda facts, parts: _made(parts[0], parts[1], parts[2], facts[0]),
+    data_fields=("data", "_columns", "_pointers"),
+    meta_fields=("shape",),
+    keys=lambda a: [tree.FlattenedIndexKey(i) for i in range(3)],
+)
 
 
 def _check_rows(pointers: np.ndarray, count: int) -> None:

@@ -160,8 +160,9 @@ def betaln(a: Any, b: Any) -> Tensor:
 
 
 def binom(n: Any, k: Any) -> Tensor:
-    """Binomial coefficient ``n! / (k! (n - k)!)`` of real numbers, which broadcast; exact for whole numbers up to 2**53 and ``k <= 20``.
+    """Binomial coefficient ``n! / (k! (n - k)!)`` of real numbers, which broadcast.
 
+    Exact for whole ``n`` and ``k <= 20`` while ``n`` times it is below 2**53.
     0 where ``k`` is a negative integer, or one above a whole ``n``. NaN for negative integers ``n``.
 
     >>> hg.special.binom([5.0, 4.5], 2.0)

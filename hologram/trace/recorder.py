@@ -85,6 +85,7 @@ class _State(threading.local):
     levels = 0  # transforms under way
     stacks = 0  # those of them that are vmaps
     last_token: Node | None = None  # of the effects in vmaps outside of traces
+    watch: Callable[[Node], None] | None = None  # is told of each node that is traced
 
 
 thread_state = _State()  # what is restored from it after a block is restored by stores: before a call an interrupt may come
@@ -227,7 +228,10 @@ def record(op: Op, inputs: tuple[Node, ...], attrs: tuple[Any, ...] = ()) -> Nod
     trace = current()
     try:
         if trace is not None:
-            return trace.record(op, inputs, attrs)
+            node = trace.record(op, inputs, attrs)
+            if thread_state.watch is not None:
+                thread_state.watch(node)
+            return node
         key = (op, attrs, *[(x.shape, x.dtype) for x in inputs])
         found = _avals.get(key)
         if found is None:

@@ -128,21 +128,28 @@ class FlattenedIndexKey:
         return f"[{self.key!r}]"
 
 
-class _Entry:
-    """How a registered class comes apart and together. ``keys`` gives the ways to the children; without it they are numbered."""
+class Entry:
+    """How a registered class comes apart and together. ``keys`` gives the ways to the children; without it they are numbered.
 
-    __slots__ = ("flatten", "unflatten", "keys")
+    ``attributes``: ``flatten`` reads these attributes: the children, and those whose tuple is the data. ``assigns``: all that ``unflatten`` does is
+    to set them on a new object.
+    """
+
+    __slots__ = ("flatten", "unflatten", "keys", "attributes", "assigns")
 
     def __init__(
         self,
         flatten: Callable[[Any], tuple[Iterable[Any], Any]],
         unflatten: Callable[[Any, Sequence[Any]], Any],
         keys: Callable[[Any], Sequence[Any]] | None,
+        attributes: tuple[tuple[str, ...], tuple[str, ...]] | None = None,
+        assigns: bool = False,
     ) -> None:
-        self.flatten, self.unflatten, self.keys = flatten, unflatten, keys
+        self.flatten, self.unflatten, self.keys, self.attributes, self.assigns = flatten, unflatten, keys, attributes, assigns
 
 
-_registered: dict[type, _Entry] = {}
+_registered: dict[type, Entry] = {}
+reinterpreted: list[Callable[[], None]] = []  # called where a class that was a container already is registered: it comes apart otherwise now
 
 
 def register(
@@ -157,7 +164,9 @@ def register(
     """Registers a class as a pytree container; usable as a class decorator on dataclasses.
 
     ``flatten(x)`` gives ``(children, data)`` with hashable ``data``; ``unflatten(data, children)`` puts them together. A dataclass
-    needs neither: its fields are the children, those named in ``meta_fields`` the data. ``keys(x)`` gives the way to each child, as in paths.
+    needs neither: its fields are the children, those named in ``meta_fields`` the data. Another class may name its attributes in ``data_fields``
+    and ``meta_fields`` instead of giving ``flatten``; its data are the tuple of the latter. ``keys(x)`` gives the way to each child, as in paths.
+
     Raises TreeError for a class that is registered already or cannot be taken apart.
 
     >>> class Pair:
@@ -169,20 +178,25 @@ def register(
     """
     if cls in _registered:
         raise TreeError(f"{cls.__name__} is registered already")
-    if flatten is None or unflatten is None:
-        if not dataclasses.is_dataclass(cls) or flatten is not unflatten:
+    known = is_container(cls)
+    if flatten is not None and unflatten is not None:
+        _registered[cls] = Entry(flatten, unflatten, keys)
+    else:
+        if flatten is not None or not (dataclasses.is_dataclass(cls) if unflatten is None else data_fields is not None):
             raise TreeError(f"{cls.__name__} is no dataclass: give both flatten and unflatten")
-        names = tuple(data_fields if data_fields is not None else (f.name for f in dataclasses.fields(cls) if f.name not in meta_fields))
-        flatten, unflatten = _dataclass_functions(cls, names, tuple(meta_fields))
-        attributes = tuple(GetAttrKey(n) for n in names)
-        keys = lambda x: attributes  # noqa: E731
-    _registered[cls] = _Entry(flatten, unflatten, keys)
+        fields = data_fields if data_fields is not None else [f.name for f in dataclasses.fields(cls) if f.name not in meta_fields]
+        _registered[cls] = _by_attributes(cls, tuple(fields), tuple(meta_fields), unflatten, keys)
+    if known:
+        for listener in reinterpreted:
+            listener()
     return cls
 
 
-def _dataclass_functions(cls: type, names: tuple[str, ...], meta: tuple[str, ...]) -> tuple[Any, Any]:
+def _by_attributes(cls: type, names: tuple[str, ...], meta: tuple[str, ...], join: Any, keys: Any) -> Entry:
+    ways = tuple(GetAttrKey(n) for n in names)
+
     def flatten(x: Any) -> tuple[list[Any], tuple[Any, ...]]:
-        return [getattr(x, n) for n in names], tuple(getattr(x, n) for n in meta)
+        return [getattr(x, n) for n in names], tuple([getattr(x, n) for n in meta])
 
     def unflatten(data: tuple[Any, ...], children: Sequence[Any]) -> Any:
         made: Any = object.__new__(cls)  # fields are set as they are: __post_init__ may compute with values, which a trace lacks
@@ -190,7 +204,12 @@ def _dataclass_functions(cls: type, names: tuple[str, ...], meta: tuple[str, ...
             object.__setattr__(made, n, v)
         return made
 
-    return flatten, unflatten
+    return Entry(flatten, join or unflatten, keys or (lambda x: ways), (names, meta), join is None)
+
+
+def entry_of(kind: type) -> Entry | None:
+    """How a registered class comes apart and together; None for other classes."""
+    return _registered.get(kind)
 
 
 def _is_namedtuple(kind: type) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hologram.errors import TreeError
-from hologram.trace.tree import GetAttrKey, register
+from hologram.trace.tree import register
 
 __all__ = [
     "Partial", "register_dataclass", "register_pytree_node", "register_pytree_node_class", "register_pytree_with_keys",
@@ -110,8 +110,8 @@ def register_dataclass(
 ) -> type:
     """Registers a dataclass: ``data_fields`` are its children, ``meta_fields`` its data, ``drop_fields`` neither. A class decorator.
 
-    Without fields those that :func:`static` declares are data, and all others children. Raises TreeError for a class that is no dataclass, for fields
-    that are not those of the class, and for a class that is registered already.
+    Without fields those that :func:`static` declares are data, and all others children. Another class gives both; its objects are made of them as
+    keywords. Raises TreeError for one that does not, for fields that are not those of a dataclass, and for a class that is registered already.
 
     >>> import dataclasses
     >>> @hg.tree_util.register_dataclass
@@ -123,7 +123,15 @@ def register_dataclass(
     [0.5]
     """
     if not dataclasses.is_dataclass(nodetype):
-        raise TreeError(f"register_dataclass: {nodetype.__name__} is no dataclass")
+        if data_fields is None or meta_fields is None:
+            raise TreeError(f"register_dataclass: {nodetype.__name__} is no dataclass: give data_fields and meta_fields")
+        names = (*meta_fields, *data_fields)
+        return register(
+            nodetype,
+            unflatten=lambda data, children: nodetype(**dict(zip(names, (*data, *children), strict=True))),
+            data_fields=data_fields,
+            meta_fields=meta_fields,
+        )
     fields = [f for f in dataclasses.fields(nodetype) if f.init and f.name not in drop_fields]
     marked = [f.name for f in fields if f.metadata.get("static", False)]
     meta = list(meta_fields) if meta_fields is not None else [n for n in marked if n not in (data_fields or ())]
@@ -163,13 +171,9 @@ class Partial(functools.partial):
     """
 
 
-def _opened(x: Partial) -> tuple[Any, Any]:
-    return (x.args, x.keywords), x.func
-
-
 register(
     Partial,
-    _opened,
-    lambda function, children: Partial(function, *children[0], **children[1]),
-    keys=lambda x: (GetAttrKey("args"), GetAttrKey("keywords")),
+    unflatten=lambda function, children: Partial(*function, *children[0], **children[1]),
+    data_fields=("args", "keywords"),
+    meta_fields=("func",),
 )

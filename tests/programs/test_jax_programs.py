@@ -18,7 +18,7 @@ import pytest
 
 FOLDER = Path(__file__).parent / "jax_programs"
 KEPT = Path(__file__).parent / "stored" / "jax_programs"
-NAMES = sorted(p.stem for p in FOLDER.glob("*.py") if p.stem != "__init__")
+PROGRAMS = {p.stem: p for p in sorted(FOLDER.rglob("*.py")) if p.stem != "__init__"}
 
 
 def ported(text: str) -> str:
@@ -31,16 +31,16 @@ def ported(text: str) -> str:
 def results(text: str, name: str) -> dict[str, Any]:
     module = sys.modules[name] = ModuleType(name)  # where dataclasses look for the module of their class
     try:
-        exec(compile(text, str(FOLDER / f"{name}.py"), "exec"), vars(module))
+        exec(compile(text, f"{name}.py", "exec"), vars(module))
         return {key: np.asarray(value) for key, value in vars(module)["main"]().items()}
     finally:
         del sys.modules[name]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_of_jax_gives_its_results(name: str) -> None:
     kept = json.loads((KEPT / f"{name}.json").read_text())
-    text = ported((FOLDER / f"{name}.py").read_text())
+    text = ported(PROGRAMS[name].read_text())
     assert "hologram" in text and not re.search(r"^(import|from) jax", text, flags=re.M)
     found = results(text, f"ported_{name}")
     assert found.keys() == kept.keys()
@@ -51,8 +51,8 @@ def test_a_program_of_jax_gives_its_results(name: str) -> None:
 
 def main() -> None:
     import_module("jax")
-    for name in NAMES:
-        found = results((FOLDER / f"{name}.py").read_text(), name)
+    for name, path in PROGRAMS.items():
+        found = results(path.read_text(), name)
         (KEPT / f"{name}.json").write_text(
             json.dumps({k: np.round(v, 6).tolist() if v.dtype.kind == "f" else v.tolist() for k, v in found.items()}) + "\n"
         )

@@ -142,3 +142,22 @@ def test_structures_of_structures() -> None:
     loop.append(loop)
     with pytest.raises(TreeError, match="contain itself"):
         hg.tree.flatten_with_path(loop)
+
+
+def test_classes_that_name_their_attributes() -> None:
+    class Scaled:
+        def __init__(self, by: float, x: object) -> None:
+            self.by, self.x = by, x
+
+    with pytest.raises(TreeError, match="give data_fields and meta_fields"):
+        hg.tree_util.register_dataclass(Scaled, data_fields=["x"])
+    assert hg.tree_util.register_dataclass(Scaled, data_fields=["x"], meta_fields=["by"]) is Scaled
+    leaves, structure = hg.tree.flatten(Scaled(2.0, [1, 2]))
+    assert leaves == [1, 2]
+    made = hg.tree.unflatten(structure, [3, 4])
+    assert (made.by, made.x) == (2.0, [3, 4])
+    assert [str(path[0]) for path, _ in hg.tree.leaves_with_path(made)] == [".x", ".x"]
+    double = hg.jit(lambda s: hg.tree.map(lambda v: v * s.by, s))
+    for _ in range(3):
+        assert [float(v) for v in double(made).x] == [6.0, 8.0]
+    assert [float(v) for v in double(Scaled(3.0, [3, 4])).x] == [9.0, 12.0]

@@ -2,8 +2,9 @@
 
 A specialisation says what the arguments look like (patterns), which graph they go to, and how its results are wrapped. Patterns of arguments:
 :class:`TensorLeaf`, :class:`RemoteLeaf`, :class:`ArrayLeaf`, :class:`ValueLeaf`, :class:`ScalarLeaf`, :class:`BufferLeaf`, :class:`Field`,
-:class:`Same`, None, and tuples, lists and dicts (with ``str`` keys) of patterns. Leaves are numbered in the order in which they are met, a dict's by
-sorted key, positional arguments before keywords. Results are the same with the index of an output, or a :class:`Number`, in place of a leaf.
+:class:`Same`, None, and tuples, lists, dicts (with ``str`` keys), :class:`Named`, :class:`Attributes` and :class:`Parts` of patterns. Leaves are
+numbered in the order in which they are met, a dict's by sorted key, positional arguments before keywords. Results are the same with the index of an
+output, :class:`Passed` or a :class:`Number` in place of a leaf.
 
 Programs on devices are run by a Python callable of the leaves, or, where a call of theirs was captured, by :mod:`.code.dispatch.replay`.
 """
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from hologram.backends.native.calls import flags
-from hologram.backends.native.code.dispatch import match as code
+from hologram.backends.native.code.dispatch import words as code
 from hologram.backends.native.code.object_layout import UnknownLayout, holds_value, slot_offset
 from hologram.backends.native.code.records import PARALLEL
 from hologram.backends.native.code.records import Index as IndexRecord
@@ -50,9 +51,10 @@ class NotNative(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TensorLeaf:
-    """A Tensor that is realised, of this type and shape."""
+    """A Tensor that is realised, of this type and shape; of one that ``owns`` its memory nothing else does."""
 
     aval: Aval
+    owns: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +114,48 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
+class Passed:
+    """As a part of the result: a Tensor with the memory of the leaf of this number, a Tensor that owns it and is not donated."""
+
+    leaf: int
+
+
+@dataclass(frozen=True, slots=True)
 class Same:
     """This very object, or an equal ``int`` or ``str``. As a part of the result: this object."""
 
     value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A named tuple of exactly the type ``kind``. As a part of the result it is made by calling the type."""
+
+    kind: type
+    children: Sequence[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """An object of exactly the type ``kind`` whose attributes ``names`` are the children, and those in ``constants`` equal these objects. As a part
+    of the result it is ``object.__new__(kind)`` with these attributes."""
+
+    kind: type
+    names: Sequence[str]
+    children: Sequence[Any]
+    constants: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """An object of exactly the type ``kind`` that comes apart: ``apart(x)`` gives ``(children, data)``, any iterable of the children and data that
+    equal these. As a part of the result it is ``join(data, children)``."""
+
+    kind: type
+    data: Any
+    children: Sequence[Any]
+    apart: Callable[[Any], tuple[Any, Any]]
+    join: Callable[[Any, list[Any]], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +221,7 @@ class _Words:
         self.words: list[int] = []
         self.keep: list[Any] = []
         self.kinds: list[type] = []  # of leaves, in order
+        self.given = 0  # objects that Python code gives while arguments are taken apart, at most
 
     def address(self, obj: Any) -> int:
         self.keep.append(obj)
@@ -209,13 +250,57 @@ class _Words:
             return False
         return True
 
+    def attributes(self, p: Attributes, walk: Callable[[Any], None]) -> None:
+        self.words += (self.address(p.kind), len(p.names), len(p.constants))
+        for name, child in zip(p.names, p.children, strict=True):
+            self.words.append(self.address(sys.intern(name)))
+            walk(child)
+        for name, value in p.constants.items():
+            self.words += (self.address(sys.intern(name)), self.address(value))
+
+    def class_parameter(self, p: Any, depth: int) -> bool:
+        """Flattens p if it is an object of a class that is taken apart."""
+        walk = lambda x: self.parameter(x, depth + 1)  # noqa: E731
+        if type(p) is Attributes:
+            self.given += len(p.names)
+            self.words.append(code.ATTRIBUTES)
+            self.attributes(p, walk)
+            return True
+        if type(p) is Named:
+            self.words += (code.NAMED, self.address(p.kind), len(p.children))
+        elif type(p) is Parts:
+            self.given += 2
+            self.words += (code.PARTS, self.address(p.kind), self.address(p.apart), self.address(p.data), len(p.children))
+        else:
+            return False
+        for x in p.children:
+            walk(x)
+        return True
+
+    def class_result(self, p: Any, depth: int) -> bool:
+        """Flattens p if it is an object of a class that is put together."""
+        walk = lambda x: self.result(x, depth + 1)  # noqa: E731
+        if type(p) is Attributes:
+            self.words += (code.ASSIGNED, self.address(object.__new__))
+            self.attributes(p, walk)
+            return True
+        if type(p) is Named:
+            self.words += (code.CALLED, self.address(p.kind), len(p.children))
+        elif type(p) is Parts:
+            self.words += (code.JOINED, self.address(p.join), self.address(p.data), len(p.children))
+        else:
+            return False
+        for x in p.children:
+            walk(x)
+        return True
+
     def parameter(self, p: Any, depth: int = 0) -> None:
-        if self.container(p, depth, self.parameter):
+        if self.container(p, depth, self.parameter) or self.class_parameter(p, depth):
             return
         kind = type(p)
         self.kinds.append(kind)
         if kind is TensorLeaf:
-            self.words += (code.TENSOR, self.address(p.aval))
+            self.words += (code.OWNER if p.owns else code.TENSOR, self.address(p.aval))
         elif kind is RemoteLeaf:
             self.words += (code.REMOTE, self.address(p.aval), self.address(p.pool))
         elif kind is ArrayLeaf:
@@ -234,7 +319,9 @@ class _Words:
     def result(self, p: Any, depth: int = 0) -> None:
         if type(p) is Number:
             self.words += (code.NUMBER, p.output, format_of(p.dtype))
-        elif not self.container(p, depth, self.result):
+        elif type(p) is Passed:
+            self.words += (code.PASSED, p.leaf)
+        elif not self.container(p, depth, self.result) and not self.class_result(p, depth):
             self.words += (code.RESULT, p)
 
 
@@ -294,16 +381,18 @@ def _pack(spec: Spec) -> tuple[Any, tuple[Any, ...]]:
         "result": result.words,
     }
     leaves = len(parameters.kinds)
+    kept = parameters.given + leaves if parameters.given else 0
     values = {
         "epoch": module().process.epoch,
         "last_use": 0,
         "graph": spec.address,
         "arena_bytes": spec.arena_bytes,
         "flags": flags(spec.long, spec.parallel),
-        "words": 4 * leaves + len(spec.constants) + 2 * len(outputs) + len(spec.symbols) + spec.results,
+        "words": 4 * leaves + len(spec.constants) + 2 * len(outputs) + len(spec.symbols) + spec.results + kept,
         "n_positional": len(spec.args),
         "n_keywords": len(keywords),
         "n_leaves": leaves,
+        "n_kept": kept,
         "n_outputs": len(outputs),
         **{"n_" + name: len(arrays[name]) for name in ("constants", "symbols", "donated")},
         "run": 0 if spec.run is None else id(spec.run),

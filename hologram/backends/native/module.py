@@ -183,6 +183,7 @@ def _set_up(m: Module) -> None:
     p = m.process
     for name, obj in {"none": None, "true": True, "false": False, "ellipsis": Ellipsis}.items():
         setattr(p, name, id(obj))
+    p.exception_type = id(Exception)
     for kind in (float, int, str, tuple, list, dict, slice):
         setattr(p, kind.__name__ + "_type", id(kind))
     p.ndarray_type = id(np.ndarray)

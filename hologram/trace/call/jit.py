@@ -273,6 +273,9 @@ def clear_all() -> None:
         function.clear_cache()
 
 
+tree.reinterpreted.append(clear_all)
+
+
 def jit(
     f: Callable[..., Any] | None = None,
     *,

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hologram.backends.device.storage import DeviceStorage
 from hologram.backends.native import dispatch
-from hologram.backends.native.dispatch import Argument, ArrayLeaf, Dispatch, Output, RemoteLeaf, Same, ScalarLeaf, Spec, TensorLeaf, ValueLeaf
+from hologram.backends.native.dispatch import (
+    Argument,
+    ArrayLeaf,
+    Attributes,
+    Dispatch,
+    Named,
+    Output,
+    Parts,
+    Passed,
+    RemoteLeaf,
+    Same,
+    ScalarLeaf,
+    Spec,
+    TensorLeaf,
+    ValueLeaf,
+)
 from hologram.ir.aval import aval
-from hologram.trace import lazy
+from hologram.trace import lazy, tree
 from hologram.trace.call.signature import Call, LeafType
 from hologram.trace.tensor import Tensor
 from hologram.trace.tree import Treedef
@@ -24,12 +40,11 @@ block_until_ready = dispatch.block_until_ready(lazy.block_until_ready)
 
 
 class _NotNative(Exception):
-    """Native code has no such container."""
+    """Native code has no such result."""
 
 
 def add(dispatcher: Dispatch, call: Call, made: Specialisation, args: tuple[Any, ...], options: dict[str, Any]) -> None:
-    """Lets native code serve the calls that are like ``call``, made with these arguments, whose Tensors are realised, where it can: not those with
-    registered classes.
+    """Lets native code serve the calls that are like ``call``, made with these arguments, whose Tensors are realised, where it can.
 
     A program whose extents are symbolic is told apart by its sizes: what native code knows of it is one specialisation for each.
     """
@@ -47,7 +62,7 @@ def _on_device(call: Call, made: Specialisation) -> Spec:
     return Spec(
         args=args,
         kwargs=kwargs,
-        result=_pattern(made.out_tree, iter(range(results))),
+        result=_pattern(made.out_tree, iter(range(results)), is_result=True),
         outputs=(),
         donated=[i for i in made.donated if type(call.leaves[i]) is Tensor],
         run=made.tensors,
@@ -56,10 +71,13 @@ def _on_device(call: Call, made: Specialisation) -> Spec:
     )
 
 
-def _patterns(call: Call) -> tuple[list[LeafType], list[Any], dict[str, Any]]:
-    """The leaves' types, without symbols, and patterns of the arguments: positional ones, and keywords as the caller wrote them."""
+def _patterns(call: Call, passed: Collection[int] = ()) -> tuple[list[LeafType], list[Any], dict[str, Any]]:
+    """The leaves' types, without symbols, and patterns of the arguments: positional ones, and keywords as the caller wrote them.
+
+    Of ``passed`` leaves, which are results as they are, the memory belongs to nothing else.
+    """
     types = call.concrete().types if call.sizes else call.types
-    leaves = iter([_leaf(x, t) for x, t in zip(call.leaves, types, strict=True)])
+    leaves = iter([_leaf(x, t, i in passed) for i, (x, t) in enumerate(zip(call.leaves, types, strict=True))])
     arguments, keywords = call.treedef.children
     positional = [_pattern(child, leaves) for child in arguments.children]
     options = {name: _pattern(child, leaves) for name, child in zip(keywords.data, keywords.children, strict=True)}
@@ -73,7 +91,8 @@ def _patterns(call: Call) -> tuple[list[LeafType], list[Any], dict[str, Any]]:
 
 def _specification(call: Call, made: Specialisation) -> Spec:
     executable: Any = made.executable
-    types, args, kwargs = _patterns(call)
+    passed = {index for kind, index in executable.outputs if kind == "input"}
+    types, args, kwargs = _patterns(call, passed)
     computed, symbols, arena_bytes = executable.computed, (), executable.arena_bytes
     if computed is None:
         computed, symbols, arena_bytes = executable.at_shapes([t.shape for t in types])
@@ -82,13 +101,16 @@ def _specification(call: Call, made: Specialisation) -> Spec:
     outputs: list[Output | Argument] = [Output(a, donor) for a, donor in zip(computed, donors, strict=True)]
     results: list[Any] = []
     for kind, index in executable.outputs:
-        if kind != "computed":  # returned as it is: borrowed memory must be copied, and a constant's Tensor may be assigned to or donated
+        if kind == "computed":
+            results.append(index)
+        elif kind == "input" and type(call.leaves[index]) is Tensor and index not in donated:
+            results.append(Passed(index))
+        else:  # borrowed memory must be copied, and a constant's Tensor may be assigned to or donated
             raise _NotNative
-        results.append(index)
     return Spec(
         args=args,
         kwargs=kwargs,
-        result=_pattern(made.out_tree, iter(results)),
+        result=_pattern(made.out_tree, iter(results), is_result=True),
         outputs=outputs,
         address=executable.address,
         keep=executable,
@@ -120,27 +142,50 @@ def _matched(possible: list[list[int]]) -> list[int | None]:
     return [found.get(result) for result in range(len(possible))]
 
 
-def _leaf(x: Any, of: LeafType) -> Any:
+def _leaf(x: Any, of: LeafType, is_passed: bool) -> Any:
     if type(x) is Tensor and type(x._storage) is DeviceStorage:
         return RemoteLeaf(x._storage.aval, x._storage.memory.pool)
     if type(x) is Tensor:
-        return TensorLeaf(aval(of.dtype, of.shape))  # type: ignore[arg-type]
+        return TensorLeaf(aval(of.dtype, of.shape), is_passed)  # type: ignore[arg-type]
     if isinstance(x, np.ndarray):
         return ArrayLeaf(aval(of.dtype, of.shape))  # type: ignore[arg-type]
     return ValueLeaf(x) if isinstance(x, np.generic) else ScalarLeaf(type(x), of.dtype)
 
 
-def _pattern(treedef: Treedef, leaves: Iterator[Any]) -> Any:
+def _pattern(treedef: Treedef, leaves: Iterator[Any], is_result: bool = False) -> Any:
     """The tree of that structure with these leaves, of containers that native code walks."""
-    if treedef.kind is None:
+    kind, data = treedef.kind, treedef.data
+    if kind is None:
         return next(leaves)
-    children = [_pattern(c, leaves) for c in treedef.children]
-    if treedef.kind is tuple:
+    children = [_pattern(c, leaves, is_result) for c in treedef.children]
+    if kind is tuple:
         return tuple(children)
-    if treedef.kind is list:
+    if kind is list:
         return children
-    if treedef.kind is type(None):
+    if kind is type(None):
         return None
-    if treedef.kind is dict:
-        return dict(zip(treedef.data, children, strict=True))
-    raise _NotNative
+    if kind is dict and all(type(k) is str for k in data):
+        return dict(zip(data, children, strict=True))
+    entry = tree.entry_of(kind)
+    if entry is None:
+        return _unregistered(kind, data, children)
+    if entry.attributes is not None and (entry.assigns or not is_result):
+        names, constants = entry.attributes
+        return Attributes(kind, names, children, dict(zip(constants, data, strict=True)))
+    return Parts(kind, data, children, entry.flatten, entry.unflatten)
+
+
+def _unregistered(kind: Any, data: Any, children: list[Any]) -> Any:
+    if kind is dict:
+        return Parts(dict, data, children, _of_sorted_keys, lambda keys, values: dict(zip(keys, values, strict=True)))
+    if kind is OrderedDict:
+        join = lambda keys, values: OrderedDict(zip(keys, values, strict=True))  # noqa: E731
+        return Parts(OrderedDict, data, children, lambda x: (x.values(), tuple(x)), join)
+    if kind.__iter__ is tuple.__iter__:
+        return Named(kind, children)
+    return Parts(kind, None, children, lambda x: (x, None), lambda _, values: kind(*values))
+
+
+def _of_sorted_keys(x: dict[Any, Any]) -> tuple[Any, Any]:
+    keys = tuple(sorted(x))
+    return [x[k] for k in keys], keys

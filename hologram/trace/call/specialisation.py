@@ -65,11 +65,19 @@ class Specialisation:
         results = [of_storage(s) for s in outputs[: self.out_tree.leaves]]  # without the token of effects
         for t in results:
             if t._storage.owner is not None:
-                pinned(t)  # a borrowed argument may be returned as it is
+                _copied(t, leaves)
         del outputs  # whose references a donation would count
         for i in self.donated:
             donate(leaves[i])
         return results
+
+
+def _copied(t: Tensor, leaves: Sequence[Any]) -> None:
+    """Gives memory of its own to a result that is a borrowed argument, and to that argument: native code can serve the next call."""
+    borrowed, own = t._storage, pinned(t)
+    for x in leaves:
+        if type(x) is Tensor and x._storage is borrowed:
+            x._storage = own
 
 
 def _storage_of(x: Any) -> Any:

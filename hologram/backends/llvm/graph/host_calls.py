@@ -186,10 +186,10 @@ def _prepared(text: bytes) -> Callable[[int], None]:
     arguments = _Arguments(attrs, [(dtypes.of(d), tuple(shape)) for d, shape in types])
     if isinstance(reference, Reference):
         return _collective(reference, arguments, operands, number if phase == START else None)
-    routine = ROUTINES.get(name) if free else None
 
     def run(args: int) -> None:
         _, attributes, arrays = arguments.read(args)
+        routine = ROUTINES.get(name) if free else None
         if routine is not None and routine(name, arrays, list(attributes)):
             return
         for a in arrays[:operands]:

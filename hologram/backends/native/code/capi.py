@@ -56,6 +56,18 @@ def PyObject_RichCompareBool(a: ptr, b: ptr, op: i32) -> i32: ...
 
 
 @external
+def PyObject_GetAttr(obj: ptr, name: ptr) -> ptr: ...
+
+
+@external
+def PyObject_GenericSetAttr(obj: ptr, name: ptr, value: ptr) -> i32: ...
+
+
+@external
+def PySequence_Tuple(items: ptr) -> ptr: ...
+
+
+@external
 def PyObject_Size(obj: ptr) -> i64: ...
 
 
@@ -153,6 +165,10 @@ def PyMethod_New(function: ptr, obj: ptr) -> ptr: ...
 
 @external
 def PyErr_Occurred() -> ptr: ...
+
+
+@external
+def PyErr_ExceptionMatches(kind: ptr) -> i32: ...
 
 
 @external

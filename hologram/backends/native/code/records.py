@@ -125,6 +125,9 @@ class Context(Struct):
     held: Array[ptr]  # owned object that keeps each leaf's memory alive
     scalars: Array[i64]
     results: Array[ptr]  # owned Storage of each output
+    keeps: i64  # nonzero: arguments have parts that Python code gives, which are kept
+    kept: Array[ptr]  # owned
+    n_kept: i64
     raised: ptr  # an exception that is put aside: its type, value and traceback
     raised_value: ptr
     raised_trace: ptr
@@ -176,6 +179,7 @@ class Spec(Struct):
     n_outputs: i64
     n_symbols: i64
     n_donated: i64
+    n_kept: i64  # objects that a call keeps, at most: none where its arguments are walked without Python code
     keywords: Array[ptr]
     parameters: Array[i64]
     constants: Array[i64]
@@ -452,6 +456,7 @@ class Process(Struct):
     tuple_type: ptr
     list_type: ptr
     dict_type: ptr
+    exception_type: ptr
     slice_type: ptr
     ellipsis: ptr
     ndarray_type: ptr

@@ -8,7 +8,7 @@ from __future__ import annotations
 from hologram.backends.native.code.call import context_give, context_take, execute
 from hologram.backends.native.code.capi import Py_DecRef, Py_IncRef, PyErr_Occurred, PyObject_CallOneArg, PyObject_Vectorcall
 from hologram.backends.native.code.dispatch.fingerprint import fingerprint_call
-from hologram.backends.native.code.dispatch.match import drop_leaves, match_call
+from hologram.backends.native.code.dispatch.match import drop_kept, drop_leaves, match_call
 from hologram.backends.native.code.dispatch.remote import run_remote
 from hologram.backends.native.code.dispatch.result import build, drop_results
 from hologram.backends.native.code.heap import storage_take
@@ -27,6 +27,8 @@ from hologram.backends.native_lang.language import (
 )
 
 Pointers = Array[ptr]
+
+MAX_TRIES = 32  # specialisations of one fingerprint that a call is compared with
 
 
 @native
@@ -96,20 +98,27 @@ def dispatch_matched(context: Context, spec: Spec) -> ptr:
     spec.last_use = process.clock
     made = run_spec(context, spec) if spec.run is None else run_remote(context, spec)
     drop_leaves(context)
+    drop_kept(context)
     context_give(context)
     return made
 
 
 @native
 def find_spec(context: Context, index: Index, args: Array[ptr], nargs: i64, kwnames: ptr) -> Spec:
-    """The specialisation that a call matches, by its fingerprint; its leaves are then held. None if there is none."""
+    """The specialisation that a call matches, by its fingerprint; its leaves are then held. None if there is none, or many have this fingerprint, as
+    those that differ within objects of classes."""
     wanted = fingerprint_call(args, nargs, kwnames)
     place = wanted & index.mask
-    while index.fingerprints[place] != 0:
+    tries = MAX_TRIES
+    while index.fingerprints[place] != 0 and tries != 0:
         if index.fingerprints[place] == wanted:
+            tries -= 1
             spec = Spec(index.specs[place])
-            if spec.epoch == process.epoch and match_call(context, spec, args, nargs, kwnames) != 0:
-                return spec
+            if spec.epoch == process.epoch:
+                if match_call(context, spec, args, nargs, kwnames) != 0:
+                    return spec
+                if PyErr_Occurred() is not None:
+                    return None  # type: ignore[return-value]
         place = (place + 1) & index.mask
     return None  # type: ignore[return-value]  # the null pointer
 
@@ -119,8 +128,11 @@ def scan_specs(context: Context, specs: ptr, count: i64, args: Array[ptr], nargs
     """As :func:`find_spec`, trying the first ``count`` one after the other."""
     for i in range(count):
         spec = Spec(Storage(Pointers(offset(specs, layout.tuple_items))[i + i]).data)
-        if spec.epoch == process.epoch and match_call(context, spec, args, nargs, kwnames) != 0:
-            return spec
+        if spec.epoch == process.epoch:
+            if match_call(context, spec, args, nargs, kwnames) != 0:
+                return spec
+            if PyErr_Occurred() is not None:
+                return None  # type: ignore[return-value]
     return None  # type: ignore[return-value]
 
 
@@ -137,7 +149,7 @@ def dispatch_call(self: ptr, args: Array[ptr], nargs: i64, kwnames: ptr) -> ptr:
         if n & 1 != 0:
             index = Index(Storage(Pointers(offset(specs, layout.tuple_items))[n - 1]).data)
             spec = find_spec(context, index, args, nargs, kwnames)
-            if spec is None:
+            if spec is None and PyErr_Occurred() is None:
                 spec = scan_specs(context, specs, (n >> 1) - index.count, args, nargs, kwnames)
         else:
             spec = scan_specs(context, specs, n >> 1, args, nargs, kwnames)

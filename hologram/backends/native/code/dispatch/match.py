@@ -1,23 +1,8 @@
 """Native code that tells whether a call is one of a specialisation: the first half of what stands between a caller and a compiled graph.
 
-A specialisation's ``parameters`` are words in the order in which the arguments are walked; each value is one of
-
-====================================  =====================================================================================
-``TENSOR aval``                       a Tensor with a Storage of this Aval
-``ARRAY descr ndim extents…``         an aligned C-contiguous ``ndarray`` with this very dtype object and shape
-``VALUE type``                        a NumPy scalar of this very type
-``FLOAT format``                      a Python float, converted to the format
-``INTEGER format low high``           a Python int within bounds, converted
-``BOOLEAN format``                    a Python bool, converted
-``SAME object``                       this object, or an equal int or str
-``REMOTE aval pool``                  a Tensor of this Aval on the device whose memory is in this pool
-``BUFFER dtype least most``           an SDK buffer of this DType with that many bytes
-``FIELD type slot object``            an object of this very type whose slot holds this very object
-``TUPLE n``, ``LIST n``               followed by n values
-``DICT n``                            followed by n times: key object, value
-====================================  =====================================================================================
-
-and ``result`` is ``RESULT i``, ``NUMBER i format``, ``SAME object``, ``TUPLE n``, ``LIST n``, ``DICT n`` likewise.
+What arguments look like is told in :mod:`.words`. Registered classes are taken apart as :func:`hologram.tree.flatten` does it: by their attributes,
+or by their function. Either may run Python code, so whatever it gives is kept for the length of the call. What raises is no match: Python code then
+serves the call, and raises again.
 
 A result may be written into a buffer that is an argument, where that overlaps no other argument, or one at the same address that the graph
 reads in time.
@@ -31,157 +16,55 @@ from hologram.backends.native.code.capi import (
     Py_IncRef,
     PyDict_GetItemWithError,
     PyDict_Size,
-    PyFloat_AsDouble,
-    PyLong_AsLongLongAndOverflow,
+    PyErr_Clear,
+    PyErr_ExceptionMatches,
+    PyObject_CallOneArg,
+    PyObject_GetAttr,
     PyObject_RichCompareBool,
+    PySequence_Tuple,
 )
-from hologram.backends.native.code.object_layout import VALUE_OFFSET, layout
-from hologram.backends.native.code.records import WRITABLE, Context, List, NDArray, Object, Output, Sized, Spec, Storage, heap, process, remote
-from hologram.backends.native.code.scalars import put_float, put_integer
-from hologram.backends.native_lang.language import (
-    Array,
-    address,
-    i64,
-    integer,
-    native,
-    offset,
-    ptr,
-    shift_right,
-    void,
+from hologram.backends.native.code.dispatch.leaves import (
+    PY_EQ,
+    keep,
+    match_array,
+    match_buffer,
+    match_field,
+    match_owner,
+    match_remote,
+    match_same,
+    match_scalar,
+    match_tensor,
+    match_value,
+    take_leaf,
 )
+from hologram.backends.native.code.dispatch.words import (
+    ARRAY,
+    ATTRIBUTES,
+    BOOLEAN,
+    BUFFER,
+    FIELD,
+    INTEGER,
+    LIST,
+    NAMED,
+    OWNER,
+    REMOTE,
+    SAME,
+    TENSOR,
+    TUPLE,
+    VALUE,
+)
+from hologram.backends.native.code.object_layout import layout
+from hologram.backends.native.code.records import WRITABLE, Context, List, Object, Output, Sized, Spec, Storage, process
+from hologram.backends.native_lang.language import Array, i64, integer, native, offset, ptr, shift_right, void
 
 Words, Pointers = Array[i64], Array[ptr]
 
-TENSOR, ARRAY, VALUE, FLOAT, INTEGER, BOOLEAN, SAME, REMOTE, BUFFER, FIELD, TUPLE, LIST, DICT, RESULT, NUMBER = range(15)
-CONTIGUOUS_ALIGNED = 0x101  # NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_ALIGNED
-PY_EQ = 2
-
-
-# --- Python scalars -------------------------------------------------------------------------------------------------------------------------
-
 
 @native
-def match_scalar(context: Context, obj: ptr, code: Array[i64], cell: ptr) -> i64:
-    kind = Object(obj).type
-    if code[0] == FLOAT:
-        if kind != process.float_type:
+def match_items(context: Context, items: Array[ptr], n: i64) -> i64:
+    for i in range(n):
+        if match(context, items[i]) == 0:
             return 0
-        put_float(cell, PyFloat_AsDouble(obj), code[1])
-        return 1
-    if code[0] == BOOLEAN:
-        if obj != process.true and obj != process.false:
-            return 0
-        return put_integer(cell, 1 if obj == process.true else 0, code[1])
-    if kind != process.int_type:
-        return 0
-    n = PyLong_AsLongLongAndOverflow(obj, address(context.overflow))
-    if context.overflow & 0xFFFFFFFF != 0 or n < code[2] or n > code[3]:
-        return 0
-    return put_integer(cell, n, code[1])
-
-
-# --- matching -------------------------------------------------------------------------------------------------------------------------------
-
-
-@native
-def take_leaf(context: Context, obj: ptr, keeper: ptr, data: ptr) -> void:
-    """Notes the leaf's argument and its memory, which ``keeper`` keeps alive."""
-    leaf = context.leaf
-    context.buffers[leaf] = data
-    context.arguments[leaf] = obj
-    context.held[leaf] = keeper
-    context.leaf = leaf + 1
-    Py_IncRef(keeper)
-
-
-@native
-def match_tensor(context: Context, obj: ptr) -> i64:
-    if Object(obj).type != process.tensor_type:
-        return 0
-    storage = Storage(Pointers(offset(obj, process.tensor_storage))[0])
-    if storage is None or storage.type != heap.storage_type or storage.aval != Pointers(context.code)[context.position + 1]:
-        return 0
-    context.position += 2
-    take_leaf(context, obj, storage, storage.data)
-    return 1
-
-
-@native
-def match_remote(context: Context, obj: ptr) -> i64:
-    expected = Pointers(offset(context.code, context.position << 3))
-    if Object(obj).type != process.tensor_type:
-        return 0
-    storage = Pointers(offset(obj, process.tensor_storage))[0]
-    if storage is None or Object(storage).type != remote.storage_type or Pointers(offset(storage, remote.storage_aval))[0] != expected[1]:
-        return 0
-    memory = Pointers(offset(storage, remote.storage_memory))[0]
-    if memory is None or Object(memory).type != remote.memory_type or Pointers(offset(memory, remote.memory_pool))[0] != expected[2]:
-        return 0
-    context.position += 3
-    take_leaf(context, obj, storage, None)
-    return 1
-
-
-@native
-def match_array(context: Context, obj: ptr) -> i64:
-    position = context.position
-    code = context.code
-    if Object(obj).type != process.ndarray_type:
-        return 0
-    array = NDArray(obj)
-    ndim = code[position + 2]
-    if array.descr != Pointers(code)[position + 1] or array.ndim != ndim or array.flags & CONTIGUOUS_ALIGNED != CONTIGUOUS_ALIGNED:
-        return 0
-    for axis in range(ndim):
-        if array.shape[axis] != code[position + 3 + axis]:
-            return 0
-    context.position = position + 3 + ndim
-    take_leaf(context, obj, obj, array.data)
-    return 1
-
-
-@native
-def match_value(context: Context, obj: ptr) -> i64:
-    if Object(obj).type != Pointers(context.code)[context.position + 1]:
-        return 0
-    context.position += 2
-    take_leaf(context, obj, obj, offset(obj, VALUE_OFFSET))
-    return 1
-
-
-@native
-def match_same(context: Context, obj: ptr) -> i64:
-    expected = Pointers(context.code)[context.position + 1]
-    context.position += 2
-    if obj == expected:
-        return 1
-    kind = Object(obj).type
-    if kind != Object(expected).type or (kind != process.int_type and kind != process.str_type):
-        return 0
-    return PyObject_RichCompareBool(obj, expected, PY_EQ)
-
-
-@native
-def match_buffer(context: Context, obj: ptr) -> i64:
-    code = Words(offset(context.code, context.position << 3))
-    if Object(obj).type != process.buffer_type:
-        return 0
-    storage = Storage(Pointers(offset(obj, process.buffer_storage))[0])
-    if storage is None or storage.type != heap.storage_type or storage.nbytes < code[2] or storage.nbytes > code[3]:
-        return 0
-    if Pointers(offset(storage.aval, heap.aval_dtype))[0] != Pointers(code)[1]:
-        return 0
-    context.position += 4
-    take_leaf(context, obj, storage, storage.data)
-    return 1
-
-
-@native
-def match_field(context: Context, obj: ptr) -> i64:
-    code = Words(offset(context.code, context.position << 3))
-    if Object(obj).type != Pointers(code)[1] or Pointers(offset(obj, code[2]))[0] != Pointers(code)[3]:
-        return 0
-    context.position += 4
     return 1
 
 
@@ -189,10 +72,7 @@ def match_field(context: Context, obj: ptr) -> i64:
 def match_tuple(context: Context, obj: ptr, n: i64) -> i64:
     if Object(obj).type != process.tuple_type or Sized(obj).size != n:
         return 0
-    for i in range(n):
-        if match(context, Pointers(offset(obj, layout.tuple_items))[i]) == 0:
-            return 0
-    return 1
+    return match_items(context, Pointers(offset(obj, layout.tuple_items)), n)
 
 
 @native
@@ -215,6 +95,97 @@ def match_dict(context: Context, obj: ptr, n: i64) -> i64:
         if value is None or match(context, value) == 0:
             return 0
     return 1
+
+
+# --- classes --------------------------------------------------------------------------------------------------------------------------------
+
+
+@native
+def raised() -> i64:
+    """No match, because Python code raised: what it raised is forgotten, unless it ends the program."""
+    if PyErr_ExceptionMatches(process.exception_type) != 0:
+        PyErr_Clear()
+    return 0
+
+
+@native
+def match_equal(obj: ptr, expected: ptr) -> i64:
+    equal = PyObject_RichCompareBool(obj, expected, PY_EQ)
+    return raised() if equal < 0 else equal
+
+
+@native
+def match_named(context: Context, obj: ptr) -> i64:
+    code = Words(offset(context.code, context.position << 3))
+    if Object(obj).type != Pointers(code)[1] or Sized(obj).size != code[2]:
+        return 0
+    context.position += 3
+    return match_items(context, Pointers(offset(obj, layout.tuple_items)), code[2])
+
+
+@native
+def match_attributes(context: Context, obj: ptr) -> i64:
+    code = Words(offset(context.code, context.position << 3))
+    if Object(obj).type != Pointers(code)[1]:
+        return 0
+    context.position += 4
+    for _ in range(code[2]):
+        value = PyObject_GetAttr(obj, Pointers(context.code)[context.position])
+        context.position += 1
+        if value is None:
+            return raised()
+        keep(context, value)
+        if match(context, value) == 0:
+            return 0
+    for _ in range(code[3]):
+        constant = Pointers(offset(context.code, context.position << 3))
+        value = PyObject_GetAttr(obj, constant[0])
+        context.position += 2
+        if value is None:
+            return raised()
+        equal = match_equal(value, constant[1])
+        Py_DecRef(value)
+        if equal == 0:
+            return 0
+    return 1
+
+
+@native
+def match_parts(context: Context, obj: ptr) -> i64:
+    code = Words(offset(context.code, context.position << 3))
+    if Object(obj).type != Pointers(code)[1]:
+        return 0
+    context.position += 5
+    pair = PyObject_CallOneArg(Pointers(code)[2], obj)
+    if pair is None:
+        return raised()
+    keep(context, pair)
+    if Object(pair).type != process.tuple_type or Sized(pair).size != 2:
+        return 0
+    parts = Pointers(offset(pair, layout.tuple_items))
+    children = PySequence_Tuple(parts[0])
+    if children is None:
+        return raised()
+    keep(context, children)
+    if Sized(children).size != code[4] or match_equal(parts[1], Pointers(code)[3]) == 0:
+        return 0
+    return match_items(context, Pointers(offset(children, layout.tuple_items)), code[4])
+
+
+# --- calls ----------------------------------------------------------------------------------------------------------------------------------
+
+
+@native
+def match_class(context: Context, obj: ptr, op: i64) -> i64:
+    Py_IncRef(obj)  # Python code that runs may drop it
+    if op == NAMED:
+        matched = match_named(context, obj)
+    elif op == ATTRIBUTES:
+        matched = match_attributes(context, obj)
+    else:
+        matched = match_parts(context, obj)
+    Py_DecRef(obj)
+    return matched
 
 
 @native
@@ -243,6 +214,10 @@ def match(context: Context, obj: ptr) -> i64:
         return match_buffer(context, obj)
     if op == FIELD:
         return match_field(context, obj)
+    if op == OWNER:
+        return match_owner(context, obj)
+    if op >= NAMED:
+        return match_class(context, obj, op)
     n = context.code[context.position + 1]
     context.position += 2
     Py_IncRef(obj)  # a comparison of keys may run Python code, which may drop it
@@ -286,6 +261,21 @@ def drop_leaves(context: Context) -> void:
 
 
 @native
+def drop_kept(context: Context) -> void:
+    """Lets go of what classes gave, and of leaves' arguments."""
+    for i in range(context.n_kept):
+        Py_DecRef(context.kept[i])
+    context.n_kept = 0
+
+
+@native
+def no_match(context: Context) -> i64:
+    drop_leaves(context)
+    drop_kept(context)
+    return 0
+
+
+@native
 def match_call(context: Context, spec: Spec, args: Array[ptr], nargs: i64, kwnames: ptr) -> i64:
     """Whether the call is one of the specialisation; if so its leaves are held."""
     n_keywords = 0
@@ -304,16 +294,17 @@ def match_call(context: Context, spec: Spec, args: Array[ptr], nargs: i64, kwnam
     context.arguments = Pointers(offset(context.words, slots << 3))
     context.held = Pointers(offset(context.arguments, leaves << 3))
     context.scalars = Words(offset(context.held, leaves << 3))
-    context.results = Pointers(offset(context.scalars, leaves << 3))
+    context.kept = Pointers(offset(context.scalars, leaves << 3))
+    context.results = Pointers(offset(context.kept, spec.n_kept << 3))
+    context.keeps = spec.n_kept
+    context.n_kept = 0
     context.code = spec.parameters
     context.position = 0
     context.leaf = 0
     for i in range(nargs + n_keywords):
         if match(context, args[i]) == 0:
-            drop_leaves(context)
-            return 0
+            return no_match(context)
     for i in range(spec.n_outputs):
         if spec.outputs[i].sharers >= 0 and may_write(context, leaves, spec.outputs[i]) == 0:
-            drop_leaves(context)
-            return 0
+            return no_match(context)
     return 1

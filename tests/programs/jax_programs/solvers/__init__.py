@@ -1,0 +1,1 @@
+"""Programs that solve equations: flows, fixed points."""
