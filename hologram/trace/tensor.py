@@ -554,11 +554,11 @@ class Tensor:
         return inplace_operators.of_method(self, namespace().partition(self, kth, axis))
 
     def fill(self, value: Any) -> None:
-        """``x[...] = value``: see :meth:`__setitem__`."""
+        """``x[...] = value``."""
         self[...] = value
 
     def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
-        """Assigns ``values`` to the elements of the flattened Tensor at ``indices``, as :meth:`__setitem__` does."""
+        """Assigns ``values`` to the elements of the flattened Tensor at ``indices``, as ``x.flat[indices] = values`` does in NumPy."""
         hooks.assignment.replace(self, namespace().put(self, indices, values, mode=mode))
 
     def compress(self, condition: Any, axis: int | None = None, out: None = None) -> Tensor:
