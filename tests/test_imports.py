@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import re
@@ -62,7 +63,9 @@ ATTRIBUTES = [n for n in hg.__all__ if isinstance(getattr(hg, n), ModuleType) an
 
 
 def reached(name: str) -> object:
-    """What attributes lead to."""
+    """What a statement imports, or attributes lead to."""
+    with contextlib.suppress(ImportError):
+        return importlib.import_module(name)
     return functools.reduce(getattr, name.split(".")[1:], hg)
 
 

@@ -20,7 +20,7 @@ from hologram.linalg.factors import adjoint, alike, conj, extents, is_complex, m
 from hologram.linalg.norms import matrix_norm
 from hologram.support.user_lines import located
 from hologram.trace.checks import integer, items
-from hologram.trace.decisions import most
+from hologram.trace.decisions import decided, most
 from hologram.trace.recorder import current, transforming
 from hologram.trace.symbolic_extent import extent
 from hologram.trace.tensor import Tensor
@@ -230,7 +230,7 @@ def lstsq(a: Any, b: Any, /, rcond: Any = None) -> LstsqResult:
     """Least squares: the ``x`` of least norm that minimises ``|a x - b|``, for one matrix ``a`` (m, n) and ``b`` (m, k) or (m,).
 
     A named tuple ``(x, residuals, rank, s)``. Singular values up to ``rcond`` times the largest, by default max(m, n) ε, count as 0. ``residuals``
-    is empty unless the rank is n and m > n; which is not known under ``jit``: there it is always the sum of squares. Raises ShapeError where the
+    is empty unless m > n and the rank is n, which is not known under ``jit``: there it is the sum of squares where m > n. Raises ShapeError where the
     shapes do not fit.
 
     >>> found = hg.linalg.lstsq([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], [1.0, 3.0, 5.0])
@@ -245,7 +245,7 @@ def lstsq(a: Any, b: Any, /, rcond: Any = None) -> LstsqResult:
     residuals = hnp.sum(real(difference * conj(difference)), axis=0)
     rank = matrix_rank(matrix, rtol=rcond)
     m, n = matrix.shape
-    if (isinstance(m, int) and isinstance(n, int) and m <= n) or (current() is None and not transforming() and int(rank) < n):
+    if decided(n - m) or (current() is None and not transforming() and int(rank) < n):
         residuals = hnp.zeros((0,), dtype=residuals.dtype)
     return LstsqResult(x, hnp.atleast_1d(residuals), rank, svdvals(matrix))
 

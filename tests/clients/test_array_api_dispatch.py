@@ -51,7 +51,7 @@ def test_ufuncs_of_scipy_are_those_of_hologram() -> None:
         for a, b in zip(got, want, strict=True):
             assert type(a) is hg.Tensor
             np.testing.assert_allclose(a, b, rtol=1e-12)
-    with pytest.warns(FallbackWarning, match="ellipk"):  # Hologram lacks it: NumPy on the values
-        np.testing.assert_allclose(ufuncs.ellipk(hg.tensor(at / 9)), ufuncs.ellipk(at / 9))
+    with pytest.warns(FallbackWarning, match="wrightomega"):  # Hologram lacks it: NumPy on the values
+        np.testing.assert_allclose(ufuncs.wrightomega(hg.tensor(at / 9)), ufuncs.wrightomega(at / 9))
     theirs = np.vectorize(lambda a: a + 1, otypes=[float])
     np.testing.assert_array_equal(theirs(hnp.asarray(at)), at + 1)

@@ -57,7 +57,7 @@ def test_what_has_run_before_runs_without_python(walks: list[int]) -> None:
         for i in range(40):
             y = ready((x + i / 7) * x - x)
             np.testing.assert_allclose(np.asarray(y), (np.arange(6.0) + i / 7) * np.arange(6.0) - np.arange(6.0))
-    assert len(walks) <= known.RUNS + 5  # 0, 1 and 2 are numbers that programs have by value, and Python sees a walk now and then
+    assert len(walks) < 20  # 0, 1 and 2 are numbers that programs have by value; and native code forgets all where a program goes
 
 
 EXPRESSIONS: dict[str, Callable[[Any, Any], Any]] = {
