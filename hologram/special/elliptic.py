@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import operator
 from typing import Any
 
 from hologram.numpy.elementwise.functions import where
@@ -62,15 +64,16 @@ def _e_complement(p: Tensor) -> Tensor:
     return where(isnan(p), math.nan, value)
 
 
+# Of the series of K and E at 0: the squares of 1/2, 1·3/(2·4), …
+_SQUARES = list(itertools.accumulate((((2 * n - 1) / (2 * n)) ** 2 for n in range(1, 12)), operator.mul))
+
+
 def _k_slope(p: Tensor) -> Tensor:
     """Of K by ``p``: ``-(E - p K) / (2 p (1 - p))``, which is a hypergeometric function; next to p = 1 by its series."""
     near = absolute(p - 1.0) < 0.02
     m = where(near, 1.0 - p, 0.0)
     q = where(near, 0.5, p)
-    coefficients, c = [], 1.0
-    for n in range(1, 12):
-        c *= ((2 * n - 1) / (2 * n)) ** 2
-        coefficients.append(0.5 * math.pi * n * c)
+    coefficients = [0.5 * math.pi * n * c for n, c in enumerate(_SQUARES, 1)]
     return where(near, -series(m, coefficients), -(_e_function(q) - q * _k_function(q)) / (2.0 * q * (1.0 - q)))
 
 
@@ -79,10 +82,7 @@ def _e_slope(p: Tensor) -> Tensor:
     near = absolute(p - 1.0) < 0.02
     m = where(near, 1.0 - p, 0.0)
     q = where(near, 0.5, p)
-    coefficients, c = [], 1.0
-    for n in range(1, 12):
-        c *= ((2 * n - 1) / (2 * n)) ** 2
-        coefficients.append(0.5 * math.pi * n * c / (2 * n - 1))
+    coefficients = [0.5 * math.pi * n * c / (2 * n - 1) for n, c in enumerate(_SQUARES, 1)]
     return where(near, series(m, coefficients), (_k_function(q) - _e_function(q)) / (2.0 * (1.0 - q)))
 
 

@@ -32,13 +32,18 @@ def _native(function: Callable[..., Any]) -> Any:
 
 
 def make_native() -> None:
-    """Replaces the operators of Tensors, the functions of all who registered, and what makes nodes in the recorder. Raises UnknownLayout."""
+    """Replaces the operators of Tensors, the functions of all who registered, and what makes nodes in the recorder; nothing where native code does
+    not know the layout of an object."""
     global _is_native
     if _is_native:
         return
     from hologram.backends.native import recording
+    from hologram.backends.native.code.object_layout import UnknownLayout
 
-    recorder.pending = recording.prepare(weak_constants, operators.DEPTH_LIMIT)
+    try:
+        recorder.pending = recording.prepare(weak_constants, operators.DEPTH_LIMIT)
+    except UnknownLayout:
+        return
     _is_native = True
     for name, function in list(vars(Tensor).items()):
         if callable(function) and function in lean_operators:

@@ -14,10 +14,12 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
+from hologram.backends.native import recording
+from hologram.backends.native.code.object_layout import UnknownLayout
 from hologram.backends.native.module import why_not_native
 from hologram.errors import HologramError
 from hologram.ir.leaves import leaf
-from hologram.trace import operators
+from hologram.trace import native_operators, operators, recorder
 from hologram.trace.lazy_programs.known import _known_expressions
 from hologram.trace.operators import DEPTH_LIMIT, lean_operators
 
@@ -220,6 +222,7 @@ def test_operands_may_change_while_an_operator_is_recorded() -> None:
     thresholds = gc.get_threshold()
     for objects in [*range(1, 12)] * 4:
         assert (-x)._node is not None and (x * 2.5)._node is not None and (x + y)._node is not None
+        x._node, y._node = None, None  # so that operators make leaves, too
         gc.collect()
         gc.callbacks.append(change)
         gc.set_threshold(objects)
@@ -231,6 +234,17 @@ def test_operands_may_change_while_an_operator_is_recorded() -> None:
         junk.clear()
         for result, expected in zip(found, (0, 0, 0, True, 0), strict=True):
             np.testing.assert_array_equal(np.asarray(result), [expected] * 3)
+
+
+def test_python_records_where_a_layout_is_not_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any) -> int:
+        raise UnknownLayout("another interpreter's")
+
+    before = recorder.pending
+    monkeypatch.setattr(native_operators, "_is_native", False)
+    monkeypatch.setattr(recording, "slot_offset", fails)
+    native_operators.make_native()
+    assert recorder.pending is before and not native_operators._is_native
 
 
 def test_memory_does_not_grow() -> None:

@@ -30,7 +30,6 @@ from hologram.settings import listeners, settings
 from hologram.support import debug
 
 MAX_EXPRESSIONS = 1024
-MAX_DONATING_NODES = 64  # of an expression whose references are counted
 _PLACES = 2 * MAX_EXPRESSIONS
 
 _NODE_SLOTS = ("op", "inputs", "attrs", "shape", "dtype", "seen", "depth", "array")
@@ -43,7 +42,7 @@ class KnownExpressions:
     Its caller holds the lock under which nodes settle.
     """
 
-    def __init__(self, node_class: type, operands: dict[Any, Any], by_value: Iterable[float]) -> None:
+    def __init__(self, node_class: type, operands: dict[Any, Any], by_value: Iterable[float], max_scalars: int) -> None:
         the_pool()
         m = module()
         self._state = state = m.expressions
@@ -55,6 +54,7 @@ class KnownExpressions:
         for name in _NODE_SLOTS:
             setattr(state, f"node_{name}", slot_offset(node_class, name))
         state.pending_type, state.leaf, state.const = id(immortal(node_class)), id(immortal(leaf)), id(immortal(const))
+        state.max_scalars = min(max_scalars, code.SCALARS)
         state.operands, state.nothing, state.zero = id(immortal(operands)), id(immortal(())), id(immortal(0))
         numbers, floats = sorted(by_value), [(id(d.name), id(immortal(aval(d, ()))), d.itemsize) for d in (float32, float64)]
         state.by_value, state.n_by_value = ctypes.addressof(immortal((ctypes.c_double * len(numbers))(*numbers))), len(numbers)
@@ -80,7 +80,7 @@ class KnownExpressions:
         ``nodes`` are the nodes of its walk in order, which are not yet settled; ``roots`` those that become values by ``executable``, in the order of
         its results. ``donors``: numbers of results, and of leaves in whose memory they may be put, of the same type.
         """
-        donors = [] if settings.checked or len(nodes) > MAX_DONATING_NODES else donors
+        donors = [] if settings.checked else donors
         if not _is_served(executable, bool(donors)) or settings.debug >= debug.TIMINGS or settings.nans or settings.profile:
             return False
         found = self._key(*nodes[:asked])
@@ -191,15 +191,15 @@ def _packed(values: dict[str, int], arrays: dict[str, list[int]], donors: Sequen
     return made
 
 
-def known_expressions(node_class: type, operands: dict[Any, Any], by_value: Iterable[float]) -> KnownExpressions | None:
+def known_expressions(node_class: type, operands: dict[Any, Any], by_value: Iterable[float], max_scalars: int) -> KnownExpressions | None:
     """What native code is to know of pending nodes; None where calls go through Python.
 
     ``node_class`` is that of pending nodes; ``operands`` holds the Storages of constants that are arguments, by their attributes, and None for
-    others; ``by_value`` are numbers that programs have by value, as they have what is not finite.
+    others; ``by_value`` are numbers that programs have by value, as they have what is not finite. At most ``max_scalars`` constants are arguments.
     """
     if why_not_native() is not None:
         return None
     try:
-        return KnownExpressions(node_class, operands, by_value)
+        return KnownExpressions(node_class, operands, by_value, max_scalars)
     except UnknownLayout:
         return None

@@ -1,7 +1,7 @@
 """Expressions that come again are handed to native code, which then realises them without Python: see :mod:`hologram.backends.native.expressions`.
 
-Handed over are expressions whose numbers the program has by value, for the CPU. Native code finds out who holds the memory of
-arguments as :mod:`hologram.trace.lazy_programs.donation` does.
+Handed over are expressions whose numbers the program has by value, for the CPU. Native code finds out who holds the memory of arguments as
+:mod:`hologram.trace.lazy_programs.donation` does.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hologram.trace.lazy_programs.donation import MIN_DONATED_BYTES
-from hologram.trace.lazy_programs.structure import KNOWN_TO_RULES, operands
+from hologram.trace.lazy_programs.donation import MAX_NODES, MIN_DONATED_BYTES
+from hologram.trace.lazy_programs.structure import KNOWN_TO_RULES, MAX_SCALARS, operands
 from hologram.trace.native_operators import make_native
 from hologram.trace.recorder import Pending
 
@@ -26,7 +26,7 @@ def _known_expressions() -> Any:
     """What native code knows; None where there is no native code. It needs LLVM, so it is imported when a program has run."""
     from hologram.backends.native import expressions
 
-    found = expressions.known_expressions(Pending, operands, KNOWN_TO_RULES)
+    found = expressions.known_expressions(Pending, operands, KNOWN_TO_RULES, MAX_SCALARS)
     if found is not None:
         make_native()
     return found
@@ -56,7 +56,7 @@ def hand_over(walk: Any, asked: int, executable: Any) -> bool:
         (i, d)
         for i, of, numbers in executable.reusable
         for d in numbers
-        if of.nbytes >= MIN_DONATED_BYTES and d < len(storages) and storages[d].aval is of
+        if of.nbytes >= MIN_DONATED_BYTES and d < len(storages) and storages[d].aval is of and len(walk.order) <= MAX_NODES
     ]
     if known is None or not known.add(walk.order, asked, walk.roots, executable, donors):
         return False

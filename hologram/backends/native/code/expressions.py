@@ -30,7 +30,7 @@ from hologram.backends.native_lang.language import Array, copy, exported, f32, f
 Pointers, Words, Doubles, Singles = Array[ptr], Array[i64], Array[f64], Array[f32]
 
 MAX_NODES = 256  # of an expression; of a larger one what Python takes is a small part of the run
-MAX_SCALARS = 32  # constants that are arguments, as in :mod:`hologram.trace.lazy_programs.structure`
+SCALARS = 32  # places for constants that are arguments; an expression with more is Python's
 MAX_KEY = 1024  # words
 MAX_SLOTS = 512  # of a program: arguments, hidden constants, results
 VISITED = 1024  # places of the table of visited nodes, a power of 2
@@ -41,7 +41,7 @@ MIXER = -7046029254386353131  # 2**64 divided by the golden ratio, odd
 KEY_AT = MAX_NODES
 LEAVES_AT = KEY_AT + MAX_KEY
 SCALARS_AT = LEAVES_AT + MAX_NODES
-SLOTS_AT = SCALARS_AT + MAX_SCALARS
+SLOTS_AT = SCALARS_AT + SCALARS
 PYTHONS_TURN = 255  # one walk in so many is not looked for, so that Python sees which programs are in use
 ALL_WORDS = SLOTS_AT + MAX_SLOTS
 # Of the context, ``position`` counts nodes, ``leaf`` leaves, and ``overflow`` constants that are arguments.
@@ -112,7 +112,7 @@ def constant_detail(context: Context, attrs: ptr) -> ptr:
     storage = PyDict_GetItemWithError(expressions.operands, attrs)
     if storage == process.none:
         return attrs
-    if context.overflow == MAX_SCALARS:
+    if context.overflow == expressions.max_scalars:
         return None
     storage = new_operand(items[0], items[1]) if storage is None else shared(storage)
     if storage is None:

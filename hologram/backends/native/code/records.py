@@ -290,6 +290,7 @@ class Expressions(Struct):
     leaf: ptr  # op definitions
     const: ptr
     operands: ptr  # dict: the Storage of a constant that is an argument, or None, by the attributes of the constant
+    max_scalars: i64  # constants that are arguments of one program
     float_types: Array[FloatType]
     n_float_types: i64
     by_value: Array[f64]  # numbers that programs have by value
