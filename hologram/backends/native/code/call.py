@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hologram.backends.native.code.blocks import block_free, block_new
 from hologram.backends.native.code.capi import (
     Py_DecRef,
     PyErr_Fetch,
@@ -16,7 +17,7 @@ from hologram.backends.native.code.capi import (
     PyThread_get_thread_ident,
 )
 from hologram.backends.native.code.checked import raise_violation
-from hologram.backends.native.code.heap import block_free, block_new, bytes_of_class, out_of_memory, size_class_of
+from hologram.backends.native.code.heap import bytes_of_class, out_of_memory, size_class_of
 from hologram.backends.native.code.object_layout import layout
 from hologram.backends.native.code.progress import bars_drop, with_gil
 from hologram.backends.native.code.records import LONG, PARALLEL, SCRATCH_BYTES, TEAM, Context, Graph, pool, process
@@ -61,9 +62,9 @@ def context_new() -> Context:
 
 @native
 def context_free(context: Context) -> void:
-    block_free(context.scratch)
-    block_free(context.arena)
-    block_free(context.words)
+    block_free(context.scratch, SCRATCH_BYTES)
+    block_free(context.arena, context.arena_bytes)
+    block_free(context.words, context.capacity * 8)
     PyMem_RawFree(context)
 
 
@@ -102,7 +103,7 @@ def need_words(context: Context, words: i64) -> i64:
     """Room for ``words`` in ``context.words``, whose content is lost. Zero, and an exception, where there is no memory."""
     if words <= context.capacity:
         return 1
-    block_free(context.words)
+    block_free(context.words, context.capacity * 8)
     context.capacity = 0
     context.words = Words(block_new(words * 8))
     if context.words is None:
@@ -117,7 +118,7 @@ def need_arena(context: Context, nbytes: i64) -> i64:
     """An arena of at least ``nbytes``. Zero, and an exception, where there is no memory."""
     if nbytes <= context.arena_bytes:
         return 1
-    block_free(context.arena)
+    block_free(context.arena, context.arena_bytes)
     capacity = bytes_of_class(size_class_of(nbytes))
     context.arena = block_new(capacity)
     context.arena_bytes = capacity

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 # None is the null pointer.
 # mypy: disable-error-code="return-value"
+from hologram.backends.native.code.blocks import block_free, block_new
 from hologram.backends.native.code.capi import (
     Py_DecRef,
     Py_IncRef,
     PyBuffer_FillInfo,
     PyErr_BadArgument,
-    PyErr_Clear,
     PyErr_NoMemory,
     PyErr_Occurred,
     PyLong_AsLongLong,
     PyLong_AsVoidPtr,
     PyLong_FromLongLong,
-    PyMem_RawFree,
-    PyMem_RawMalloc,
     PyObject_CallOneArg,
     PyObject_Free,
     PyObject_GetBuffer,
@@ -27,11 +25,9 @@ from hologram.backends.native.code.capi import (
 from hologram.backends.native.code.records import SIZE_CLASSES, WRITABLE, NDArray, Object, Storage, heap, process
 from hologram.backends.native_lang.language import (
     Array,
-    Function,
     exported,
     i32,
     i64,
-    integer,
     leading_zeros,
     native,
     offset,
@@ -42,78 +38,7 @@ from hologram.backends.native_lang.language import (
 Pointers = Array[ptr]
 VIEW_OBJECT = 8  # offset of a Py_buffer's exporter
 BORROWED = SIZE_CLASSES - 1  # the free list of Storages without memory of their own
-HUGE = 4 << 20  # from this size on, memory is aligned to and made of huge pages where the system has them
-HUGE_PAGE = 2 << 20
-MADV_HUGEPAGE = 14
-COLOURED = 64 << 10  # from this size on, starts are staggered, so that arrays read together do not compete for the same cache sets
-COLOURS, COLOUR_BYTES = 8, 9 * 64
 CACHE_SLACK = 256 << 20  # free memory that is kept beyond as much as is live
-
-
-class Advise(Function):
-    def __call__(self, data: ptr, nbytes: i64, advice: i32) -> i32:
-        raise NotImplementedError
-
-
-# --- blocks ---------------------------------------------------------------------------------------------------------------------------------
-
-
-@native
-def guarded_new(nbytes: i64) -> ptr:
-    """Memory between guard pages, with zero just before; None where there is none."""
-    data: ptr = None
-    size = PyLong_FromLongLong(nbytes)
-    if size is not None:
-        found = PyObject_CallOneArg(heap.guarded_new, size)
-        Py_DecRef(size)
-        if found is not None:
-            data = PyLong_AsVoidPtr(found)
-            Py_DecRef(found)
-    if data is None:
-        PyErr_Clear()
-    return data
-
-
-@native
-def guarded_free(data: ptr) -> void:
-    place = PyLong_FromLongLong(integer(data))
-    if place is not None:
-        Py_DecRef(PyObject_CallOneArg(heap.guarded_free, place))
-        Py_DecRef(place)
-
-
-@native
-def block_new(nbytes: i64) -> ptr:
-    """Memory aligned to 64 bytes, with the address that frees it just before; None where there is none."""
-    if heap.guarded_new is not None:
-        guarded = guarded_new(nbytes)
-        if guarded is not None:
-            return guarded
-    align = 64
-    extra = 0
-    if nbytes >= COLOURED:
-        heap.colour = (heap.colour + 1) & (COLOURS - 1)
-        extra = heap.colour * COLOUR_BYTES
-    if nbytes >= HUGE:
-        align = HUGE_PAGE
-    raw = PyMem_RawMalloc(nbytes + align + extra)
-    if raw is None:
-        return None
-    data = offset(raw, extra + align - (integer(raw) & (align - 1)))
-    Pointers(offset(data, -8))[0] = raw
-    if nbytes >= HUGE and heap.advise is not None:
-        Advise(heap.advise)(offset(data, -extra), nbytes, MADV_HUGEPAGE)
-    return data
-
-
-@native
-def block_free(data: ptr) -> void:
-    if data is not None:
-        raw = Pointers(offset(data, -8))[0]
-        if raw is None:
-            guarded_free(data)
-        else:
-            PyMem_RawFree(raw)
 
 
 # --- size classes: 64, 128, 192, 256 bytes, then four steps to each power of two ------------------------------------------------------------
@@ -159,7 +84,7 @@ def heap_trim() -> void:
             following = Storage(found.next)
             if found.capacity != 0:
                 heap.cached -= found.capacity
-                block_free(found.data)
+                block_free(found.data, found.capacity)
             PyObject_Free(found)
             found = following
 
@@ -177,7 +102,7 @@ def storage_fresh(size_class: i64, capacity: i64) -> Storage:
             return None
     found = Storage(PyType_GenericAlloc(heap.storage_type, 0))
     if found is None:
-        block_free(data)
+        block_free(data, capacity)
         return None
     found.data = data
     found.capacity = capacity

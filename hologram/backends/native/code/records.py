@@ -88,6 +88,7 @@ class Heap(Struct):
     n_numbers: i64
     raise_out_of_memory: ptr  # Python callable of the bytes wanted
     advise: ptr  # madvise, or None
+    region: ptr  # the region of huge pages that blocks are cut from, or None
     guarded_new: ptr  # Python callables of a size and of an address, for blocks between guard pages, or None
     guarded_free: ptr
     limit: i64  # of live bytes; 0: none
