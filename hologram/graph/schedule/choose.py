@@ -65,7 +65,7 @@ def choose_nest(
     reduced = merge(axes, shape, expressions)
     after = merge(range(axes[-1] + 1, len(shape)), shape, expressions)
     if axes[-1] == len(shape) - 1:
-        return _rows(before, reduced, starts)
+        return _rows(_in_memory_order(before, reduced, loads), reduced, starts)
     rows = before + after[:-1]
     sharing = [r for r in reversed(rows) if rows_share(r, reduced, after[-1:], loads)] if tile is not None else []
     if isinstance(tile, GpuTileConfig) and sharing:
@@ -189,6 +189,26 @@ def _narrow_map(nest: Nest, blocks: list[Block]) -> Nest:
     nest.flat = flat
     _pages(nest, 1, total, [])
     return nest
+
+
+def _in_memory_order(rows: list[Block], reduced: list[Block], loads: Sequence[Int]) -> list[Block]:
+    """Blocks of rows in the order in which the inputs that are read whole lie in memory, where those agree: results are few beside what they are made
+    of."""
+    orders = set()
+    for e in loads:
+        steps = [_step(b, e) for b in rows]
+        if all(steps) and all(_step(b, e) for b in reduced):
+            orders.add(tuple(sorted(range(len(rows)), key=lambda k: -abs(steps[k]))))
+    if len(orders) != 1:
+        return rows
+    (order,) = orders
+    return [rows[k] for k in order]
+
+
+def _step(block: Block, e: Int) -> int:
+    """How far apart the elements of a load at ``e`` are along ``block``; 0 where they are one, or not equally far."""
+    linear = split_linear(block.rewrite(e), name_of(block.var))
+    return linear[0] if linear is not None and isinstance(linear[0], int) else 0
 
 
 def _rows(rows: list[Block], reduced: list[Block], starts: Sequence[int]) -> list[Nest]:

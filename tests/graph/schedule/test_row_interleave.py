@@ -13,6 +13,7 @@ import hologram.numpy as hnp
 from hologram.graph.kernel.ir import Kernel, Loop
 from hologram.graph.pipeline import canonicalise
 from hologram.graph.schedule.row_interleave import part_starts
+from hologram.ir.instruction import Ins
 from hologram.ir.interpreter import evaluate
 from tests.support.building import kernels, scheduled
 from tests.support.kernel_interpreter import run_schedule
@@ -94,3 +95,14 @@ def test_kernels_of_several_passes_take_one_row() -> None:
     x = np.ones((256, 100), np.float32)
     (kernel,) = check(lambda x: hnp.sum(x - hnp.max(x, axis=1, keepdims=True), axis=1), x)
     assert rows_at_once(kernel) == 1
+
+
+@pytest.mark.parametrize(("heads", "positions"), [(3, 50), (8, 64)])
+def test_rows_are_taken_in_the_order_of_memory(heads: int, positions: int) -> None:
+    """Of a cache of keys, (position, head, element), all heads of a position are read before the next, though results are by head."""
+    rng = seeded(heads, positions)
+    q, k = rng.standard_normal((heads, 64)).astype(np.float32), rng.standard_normal((positions, heads, 64)).astype(np.float32)
+    (kernel,) = check(lambda q, k: hnp.einsum("hd,phd->hp", q, k), q, k)
+    (index, *_) = (s.attrs[1] for s in kernel.walk() if isinstance(s, Ins) and s.op == "load" and s.attrs[0].size == k.size)
+    assert f"64*(p%{heads})" in str(index)
+    check(lambda k: hnp.max(k, axis=-1).T, k)
