@@ -16,9 +16,10 @@ from typing import Any
 from hologram.backends.llvm.accumulators import Monoid, combine_all, scan_group
 from hologram.backends.llvm.bfloat16_pairs import add_pairs
 from hologram.backends.llvm.bounds_checks import BoundsChecks, symbolic_sizes
-from hologram.backends.llvm.lanes import LanesWriter, reduced_pieces
+from hologram.backends.llvm.lanes import reduced_pieces
 from hologram.backends.llvm.memory import Lane
 from hologram.backends.llvm.register_transpose import every, find_transposed, row_of, transpose
+from hologram.backends.llvm.row_blocks import RowBlocksWriter
 from hologram.backends.llvm.scalars import Functions
 from hologram.backends.llvm.text import Reg, memory_type, vector
 from hologram.dtypes import int64
@@ -30,7 +31,7 @@ MAX_BLOCK_STATEMENTS = 16  # of a loop whose iterations across a block that is t
 KEPT_ROLLED = "!4"  # metadata of the module: vector loops have long bodies, of which copies would only take time to compile
 
 
-class KernelWriter(LanesWriter):
+class KernelWriter(RowBlocksWriter):
     """Writes one kernel function, ``checked`` or not. The parameters numbered ``unaligned`` need not start at a line of the cache."""
 
     def __init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -26,6 +27,7 @@ class LanesWriter(MemoryWriter):
         super().__init__(ScalarCode(FunctionText(), functions, FLAGS[precision]), target)
         self.state: dict[Acc, list[Reg]] = {}
         self.zero: Reg | None = None  # that LLVM does not know of
+        self.bodies: dict[Loop, Callable[[], None]] = {}  # what writes the bodies of loops that the kernel does not have
         self.parts: list[Part] = []  # of the lanes loop being written, where one iteration takes several vectors
         self.pair_dots = summed_terms(kernel, "pair_dot") if precision != "exact" and target.has("avx512bf16") else frozenset()
         sizes = {b.dtype.itemsize for b in kernel.params + kernel.scratch}
@@ -216,7 +218,7 @@ class LanesWriter(MemoryWriter):
         def inner() -> list[Reg]:
             outer, self.lane = self.lane, Lane(loop.var, loop.start, i, width, mask, live)
             self._set(monoids, carried)
-            self.block(loop.body)
+            self.bodies.get(loop, lambda: self.block(loop.body))()
             self.lane = outer
             return self._get(monoids)
 

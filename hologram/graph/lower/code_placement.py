@@ -10,7 +10,7 @@ from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Stor
 from hologram.graph.lower.lowered import Lowered, in_place_pairs
 from hologram.graph.lower.masked_ranges import narrow_range
 from hologram.graph.lower.page_ends import trim_page
-from hologram.graph.lower.prefetch import prefetch_down, prefetch_next_row
+from hologram.graph.lower.prefetch import MIN_PREFETCHED_BYTES, prefetch_down, prefetch_next_row
 from hologram.graph.lower.row_copies import RowCopies
 from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
 from hologram.graph.schedule import epilogue
@@ -56,8 +56,10 @@ class Renamed(dict[Value, Value]):
 class CodePlacement:
     """Places instructions in loops, pass by pass."""
 
-    def __init__(self, group: Group, values: ScalarProgram, stores: list[PendingStore], nest: Nest, precision: str) -> None:
-        self.group, self.values, self.nest, self.precision = group, values, nest, precision
+    def __init__(
+        self, group: Group, values: ScalarProgram, stores: list[PendingStore], nest: Nest, precision: str, prefetched: int = MIN_PREFETCHED_BYTES
+    ) -> None:
+        self.group, self.values, self.nest, self.precision, self.prefetched = group, values, nest, precision, prefetched
         self.kernel = Kernel()
         self.stores = [PendingStore(w.buffer, nest.rewrite(w.index), w.value, w.mask) for w in stores]
         self.order = values.order
@@ -306,9 +308,9 @@ class CodePlacement:
             if not (isinstance(args[0], Ins) and args[0].op == "scan"):  # a scan accumulates by itself
                 body.append(Accumulate(a, tuple(renamed.get(x, x) for x in args)))
         if inner.kind == "serial" and stage == 0 and not self.row_start:
-            body += prefetch_down(self._first_loads(), inner)
+            body += prefetch_down(self._first_loads(), inner, self.prefetched)
         if stage == 1:
-            body += prefetch_next_row(self._first_loads(), self.nest.row_elements)
+            body += prefetch_next_row(self._first_loads(), self.nest.row_elements, self.prefetched)
         body += [
             Store(w.buffer, renamed.index(w.index), renamed.get(w.value, w.value), renamed.get(w.mask, w.mask) if w.mask else None) for w in stores
         ]

@@ -19,6 +19,7 @@ from hologram.graph.legalize.paged_scans import unpaged
 from hologram.graph.lower.canonical_order import order_canonically
 from hologram.graph.lower.code_placement import CodePlacement
 from hologram.graph.lower.lowered import Lowered
+from hologram.graph.lower.prefetch import MIN_PREFETCHED_BYTES
 from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
 from hologram.graph.schedule.choose import choose_nest
 from hologram.graph.schedule.index_split import Box, is_short_inner, join_kernels, residue_boxes, share_scratch, split_index_set, whole_box
@@ -35,8 +36,15 @@ NEST_COST = 4  # instructions that loops around a box are like
 MAX_SPLIT_WORK_RATIO = 0.8  # how much of a space's work may be left for cutting it in boxes to pay
 
 
-def lower(group: Group, materialized: set[Node], stored: set[Node], precision: str = "exact", tile: TileConfig | None = None) -> list[Lowered]:
-    """The kernels of ``group``.
+def lower(
+    group: Group,
+    materialized: set[Node],
+    stored: set[Node],
+    precision: str = "exact",
+    tile: TileConfig | None = None,
+    prefetched: int = MIN_PREFETCHED_BYTES,
+) -> list[Lowered]:
+    """The kernels of ``group``. Inputs of ``prefetched`` bytes or more are worth hints.
 
     Those of its values that are in ``stored`` are written to memory; ``materialized`` values of other groups are read from it. There is one kernel,
     unless the group is cut in more boxes than one kernel should hold.
@@ -45,7 +53,7 @@ def lower(group: Group, materialized: set[Node], stored: set[Node], precision: s
     writes = whole.define_nodes(stored)
     cut = _split_index_set(group, materialized, stored, whole, writes)
     if not cut:
-        return [_emitted(group, whole, writes, precision, tile, partial(_program, group, materialized, stored, whole))]
+        return [_emitted(group, whole, writes, precision, tile, partial(_program, group, materialized, stored, whole), prefetched)]
     batches: list[list[Lowered]] = []
     length = KERNEL_COST
     for boxes, values, writes in cut:
@@ -55,7 +63,7 @@ def lower(group: Group, materialized: set[Node], stored: set[Node], precision: s
             batches.append([])
             length = own
         again = partial(_program, group, materialized, stored, whole, boxes)
-        batches[-1].append(_emitted(group, values, writes, precision, None, again))
+        batches[-1].append(_emitted(group, values, writes, precision, None, again, prefetched))
     return [_together(batch, len(batches) == 1) for batch in batches]
 
 
@@ -103,6 +111,7 @@ def _emitted(
     precision: str,
     tile: TileConfig | None,
     again: Callable[[], tuple[ScalarProgram, list[PendingStore]]],
+    prefetched: int,
 ) -> Lowered:
     """The kernel of ``values``. Where it has several nests, the others are of values that ``again`` gives."""
     if values.box is None:
@@ -115,12 +124,12 @@ def _emitted(
     first = interleaved_row_starts(values, stores, group.axes, plain) if isinstance(plain, CpuTileConfig) else []
     row_blocked = isinstance(plain, CpuTileConfig) and precision != "exact" and can_be_row_blocked(values, stores)
     nest, *others = choose_nest(values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize, first, row_blocked)
-    parts = [CodePlacement(group, values, stores, nest, precision).lowered()]
+    parts = [CodePlacement(group, values, stores, nest, precision, prefetched).lowered()]
     for other in others:
         values, stores = again()
         if values.box is None:
             order_canonically(values, stores)
-        parts.append(CodePlacement(group, values, stores, other, precision).lowered())
+        parts.append(CodePlacement(group, values, stores, other, precision, prefetched).lowered())
     share_scratch([p.kernel for p in parts])
     for p in parts[1:]:
         p.kernel.work = 0  # each nest does it all

@@ -3,37 +3,49 @@
 from __future__ import annotations
 
 from hologram.graph.kernel.ir import Buffer, Loop, Prefetch
+from hologram.graph.schedule.choose import UNCACHED_BYTES
+from hologram.ir.graph import Graph
 from hologram.ir.instruction import Ins
-from hologram.ir.symbolic import Int, is_static, split_linear
+from hologram.ir.symbolic import Int, is_static, prod, split_linear
 
 MIN_PREFETCHED_BYTES = 8 * 2**20  # inputs from this size on are not in the second-level cache
+MIN_STREAMED_BYTES = 2**18  # neither are those from this size on, where a program reads many
 MIN_PREFETCHED_ROW_BYTES = 2048  # shorter rows are foreseen by the hardware
 ROWS_AHEAD = 16  # rows between a hint and the read
 
 
-def prefetch_down(loads: list[Ins], down: Loop) -> list[Prefetch]:
-    """Hints for rows further down columns of large inputs: steps that the hardware does not foresee, beyond the ends of its pages."""
+def prefetched_bytes(graph: Graph) -> int:
+    """The size from which on inputs of the graph's kernels are worth hints."""
+    leaves = [n for n in graph.nodes() if n.op.kind == "leaf"]
+    read = sum(n for n in (prod(x.shape) * x.dtype.itemsize for x in leaves) if isinstance(n, int))
+    return MIN_PREFETCHED_BYTES if read < UNCACHED_BYTES else MIN_STREAMED_BYTES
+
+
+def prefetch_down(loads: list[Ins], down: Loop, least: int) -> list[Prefetch]:
+    """Hints for rows further down columns of inputs of ``least`` bytes or more: steps that the hardware does not foresee, beyond the ends of its
+    pages."""
     out: dict[Buffer, Prefetch] = {}
     for v in loads:
         b, index = v.attrs
         step = split_linear(index, down.var)
-        if not _is_large(b) or step is None or not is_static(step[0]):
+        if not _is_large(b, least) or step is None or not is_static(step[0]):
             continue
         if MIN_PREFETCHED_ROW_BYTES // b.dtype.itemsize <= step[0] < b.size // ROWS_AHEAD:
             out[b] = Prefetch(b, index + ROWS_AHEAD * step[0])
     return list(out.values())
 
 
-def prefetch_next_row(loads: list[Ins], row: Int) -> list[Prefetch]:
-    """Hints for the following row, of ``row`` elements, of large inputs: the second pass computes on cached data while memory is idle."""
+def prefetch_next_row(loads: list[Ins], row: Int, least: int) -> list[Prefetch]:
+    """Hints for the following row, of ``row`` elements, of inputs of ``least`` bytes or more: the second pass computes on cached data while memory is
+    idle."""
     out: dict[Buffer, Prefetch] = {}
     for v in loads:
         b, index = v.attrs
         step = split_linear(index, "p")
-        if _is_large(b) and is_static(row) and row * b.dtype.itemsize >= MIN_PREFETCHED_ROW_BYTES and step is not None and step[0] == row:
+        if _is_large(b, least) and is_static(row) and row * b.dtype.itemsize >= MIN_PREFETCHED_ROW_BYTES and step is not None and step[0] == row:
             out[b] = Prefetch(b, index + row)
     return list(out.values())
 
 
-def _is_large(b: Buffer) -> bool:
-    return is_static(b.size) and b.size * b.dtype.itemsize >= MIN_PREFETCHED_BYTES
+def _is_large(b: Buffer, least: int) -> bool:
+    return is_static(b.size) and b.size * b.dtype.itemsize >= least
