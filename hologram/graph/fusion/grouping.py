@@ -24,23 +24,26 @@ from hologram.ir.symbolic import var
 
 MAX_GROUP_VALUES = 64  # of a group: memory is read and written in so many streams at a time, and each may take the place of what each reads
 LOOK_BACK = 32  # groups tried for a value
+MIN_STREAM_BYTES = 2**18  # arrays from this size on are streams of memory
+MAX_STREAMS = 12  # of a kernel that values join for what they share: a core fetches ahead in so many
 
 
 class Reads:
-    """What a value reads when it computes its element ``index``: other materialized values and where, and the cost on the way."""
+    """What a value reads when it computes its element ``index``: other materialized values and where, leaves, and the cost on the way."""
 
-    __slots__ = ("values", "cost")
+    __slots__ = ("values", "leaves", "cost")
 
     def __init__(self) -> None:
         self.values: dict[Node, set[tuple[Index, Guard]]] = {}
+        self.leaves: set[Node] = set()
         self.cost = 0
 
 
 class Grouping:
     """Materialized values in groups: ``groups`` in an order in which they can run, ``group_of`` the number of each value's."""
 
-    def __init__(self, nodes: list[Node], materialized: set[Node]) -> None:
-        self.materialized, self.expanding = materialized, expanding_values(nodes)
+    def __init__(self, nodes: list[Node], materialized: set[Node], streams: bool = False) -> None:
+        self.materialized, self.expanding, self.streams = materialized, expanding_values(nodes), streams
         self.update_order = UpdateOrder(nodes, materialized)
         self.groups: list[Group | Call] = []
         self.group_of: dict[Node, int] = {}
@@ -72,6 +75,7 @@ class Grouping:
         g.axes = axes if g.axes is None else g.axes
         g.nodes.append(value)
         g.members.add(value)
+        g.streams |= _streams(value, reads)
         g.cost += reads.cost
         self.group_of[value] = k
 
@@ -82,7 +86,7 @@ class Grouping:
     def _fits(self, g: Group, value: Node, axes: Axes | None, alone: Reads) -> bool:
         if len(g.nodes) >= MAX_GROUP_VALUES or g.cost + alone.cost > KERNEL_COST or is_unfusible(value) or is_unfusible(g.nodes[0]):
             return False
-        if any(self.update_order.clash(value, m) for m in g.nodes):
+        if any(self.update_order.clash(value, m) for m in g.nodes) or (self.streams and _crowds(g, value, alone)):
             return False
         if self._is_product(value) and any(self._is_product(m) for m in g.nodes):
             return False
@@ -122,8 +126,8 @@ class Grouping:
             self._descend(value, index, (), stack, out)
         for node, at, guard in stack:
             if node.op.kind == "leaf":
-                continue
-            if node in self.materialized:
+                out.leaves.add(node)
+            elif node in self.materialized:
                 out.values.setdefault(node, set()).add((at, guard))
             else:
                 self._descend(node, at, guard, stack, out)
@@ -138,3 +142,17 @@ class Grouping:
             stack.add([(x, then(tuple(var(f"start{len(stack.seen)}_{k}") for k in range(len(starts)))), guard)])
         else:
             stack.add(propagate_index(node, at, guard))
+
+
+def _streams(value: Node, reads: Reads) -> set[Node]:
+    """The large arrays that are read and written for a value."""
+    return {n for n in (value, *reads.values, *reads.leaves) if isinstance(n.size, int) and n.size * n.dtype.itemsize >= MIN_STREAM_BYTES}
+
+
+def _crowds(g: Group, value: Node, reads: Reads) -> bool:
+    """Whether a value that shares nothing with the group, or too little, reads memory in streams of its own: each would be slower than alone."""
+    own = _streams(value, reads)
+    new = own - g.streams
+    if not own or not g.streams or new <= {value} or not g.members.isdisjoint(reads.values):
+        return False
+    return own.isdisjoint(g.streams) or len(g.streams) + len(new) > MAX_STREAMS

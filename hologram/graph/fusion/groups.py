@@ -16,14 +16,16 @@ Axes: TypeAlias = tuple[int, ...]
 
 
 class Group:
-    """One kernel to be: its iteration space and its materialized values (``nodes``) in topological order."""
+    """One kernel to be: its iteration space and its materialized values (``nodes``) in topological order; ``streams``: the large arrays that it reads
+    and writes."""
 
-    __slots__ = ("shape", "axes", "nodes", "cost", "members")
+    __slots__ = ("shape", "axes", "nodes", "cost", "members", "streams")
 
     def __init__(self, shape: Shape, axes: Axes | None) -> None:
         self.shape, self.axes, self.cost = shape, axes, 0
         self.nodes: list[Node] = []
         self.members: set[Node] = set()
+        self.streams: set[Node] = set()
 
     def row_shapes(self) -> tuple[Shape, Shape]:
         """The shapes of a row-level value: with the reduced axes gone, and kept as 1."""

@@ -10,7 +10,7 @@ from hologram.ir.symbolic import Int, is_static, prod, split_linear
 
 MIN_PREFETCHED_BYTES = 8 * 2**20  # inputs from this size on are not in the second-level cache
 MIN_STREAMED_BYTES = 2**18  # neither are those from this size on, where a program reads many
-MIN_PREFETCHED_ROW_BYTES = 2048  # shorter rows are foreseen by the hardware
+MIN_PREFETCHED_ROW_BYTES = 512  # shorter rows are foreseen by the hardware
 ROWS_AHEAD = 16  # rows between a hint and the read
 
 

@@ -121,3 +121,29 @@ def test_few_kernels_and_no_more_memory_than_is_alive(name: str) -> None:
     assert reduction.traced >= 4
     assert reduction.kernels <= KERNELS_PER_OPERATION * reduction.traced, f"{reduction}"
     assert memory.peak <= PEAK_OVER_BOUND * memory.lower_bound, f"{memory}"
+
+
+def launches(program: Callable[..., Any], *arguments: Any) -> int:
+    return hg.jit(program).lower(*arguments).as_text("kernels").count("kernel(")
+
+
+@pytest.mark.parametrize(("rows", "kernels"), [(64, 1), (1024, 6)])
+def test_independent_work_on_large_arrays_has_kernels_of_its_own(rows: int, kernels: int) -> None:
+    """A kernel that reads and writes many large arrays reads each slower than one kernel after the other would."""
+    xs = [np.ones((rows, 256), np.float32) for _ in range(6)]
+    programs = (lambda *xs: [hnp.exp(x) for x in xs], lambda *xs: [hnp.sum(x, axis=1) for x in xs])
+    for program in programs:
+        assert launches(program, *xs) == kernels
+
+
+def test_arrays_that_are_shared_are_read_once() -> None:
+    """Updates of many parameters: each reads and writes arrays of its own, by one kernel."""
+    state = [tuple(np.ones((512, 512), np.float32) for _ in range(4)) for _ in range(5)]
+
+    def update(p: Any, m: Any, v: Any, g: Any) -> Any:
+        m, v = 0.9 * m + 0.1 * g, 0.99 * v + 0.01 * g * g
+        return p - 1e-3 * m / (hnp.sqrt(v) + 1e-8), m, v
+
+    assert launches(lambda *state: [update(*of) for of in state], *state) == 5
+    x = np.ones((512, 512), np.float32)
+    assert launches(lambda x: [x + k for k in range(20)], x) == 1

@@ -51,7 +51,7 @@ PROGRAMS: dict[str, tuple[Callable[[Draft], list[Node]], int]] = {
     "short rows": (lambda d: [scaled(d, MIN_ROW_ELEMENTS // 2)], 2),
     "summed along rows": (lambda d: [d("reduce_sum", scaled(d), (1,))], 1),
     "two readers": (two_readers, 2),
-    "read along": (reads_along, 2),
+    "read along": (reads_along, 3),
     "summed down": (summed_down, 2),
     "kept and returned": (kept_and_returned, 2),
 }
