@@ -14,6 +14,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.dtypes import DType
+from hologram.graph.legalize.short_reductions import unrolled_terms
 from hologram.graph.legalize.variation import Variation
 from hologram.ir.graph import Graph
 from hologram.ir.node import Builder, Node, const_value
@@ -58,17 +59,18 @@ def _is_reduced(x: Node, varies: Variation) -> bool:
     """Whether a value is the result of a reduction, moved or cast, other than a contraction."""
     while x.op.kind == "movement" or x.op.name == "cast":
         x = x.inputs[0]
-    return x.op.kind == "reduce" and not _is_contraction(x, varies)
+    if unrolled := unrolled_terms(x):
+        return not _is_contraction(unrolled[0], varies)
+    return x.op.kind == "reduce" and not _is_contraction(x.inputs[0], varies)
 
 
-def _is_contraction(x: Node, varies: Variation) -> bool:
-    """Whether a reduction adds products, of which each factor is the same along an axis along which the other differs."""
-    terms = x.inputs[0]
+def _is_contraction(terms: Node, varies: Variation) -> bool:
+    """Whether terms are products, of which each factor is the same along an axis along which the other differs."""
     while terms.op.kind == "movement":
         terms = terms.inputs[0]
-    if terms.op.kind != "elementwise" or len(terms.inputs) != 2:
+    if terms.op.kind != "elementwise" or (len(terms.inputs) != 2 and terms.op.name != "mad"):
         return False
-    first, second = map(varies.of, terms.inputs)
+    first, second = map(varies.of, terms.inputs[:2])
     return bool(first - second) and bool(second - first)
 
 

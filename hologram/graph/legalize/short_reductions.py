@@ -1,7 +1,8 @@
 """Reductions over a short last axis (the coordinates of points, the channels of pixels): unrolled, one op for each element.
 
 A loop of lanes along three elements leaves most of a register empty. Unrolled, lanes go across the rows. The order is that of horizontal
-reductions: lane l combines with lane l + h for h = 4, 2, 1.
+reductions: lane l combines with lane l + h for h = 4, 2, 1. Products are rounded before they are added, as each is in a lane of its own. So results
+are those of the loop of lanes, which an axis takes whose extent is known in a call alone.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Set
 
 from hologram.graph.bounded import Worklist
+from hologram.graph.multiply_add import product_of
 from hologram.graph.schedule.index_split import is_short_inner
-from hologram.ir.node import Builder, Node
+from hologram.ir.node import Builder, Node, const_value
 from hologram.ir.op import TABLE, Op
 from hologram.ir.symbolic import prod
 from hologram.ir.traversal import users_of
-from hologram.primitives.reductions import LANES
+from hologram.primitives.reductions import LANES, REDUCED_BY
 
 
 def is_short_horizontal(x: Node, axes: tuple[int, ...]) -> bool:
@@ -31,6 +33,8 @@ def unroll_horizontal_reduction(b: Builder, monoid: Op, x: Node, axes: tuple[int
         x = b(TABLE["reshape"], (x,), ((*rows, n),))
     zeros, ones = (0,) * len(rows), (1,) * len(rows)
     lanes = [b(TABLE["slice"], (x,), ((*zeros, i), (*rows, i + 1), (*ones, 1))) for i in range(n)]
+    if monoid.name == "add" and product_of(x) is not None:
+        lanes = [_rounded(b, lane) for lane in lanes]
     h = LANES
     while h > 1:
         h //= 2
@@ -38,6 +42,41 @@ def unroll_horizontal_reduction(b: Builder, monoid: Op, x: Node, axes: tuple[int
             lanes[i] = b(monoid, (lanes[i], lanes[i + h]))
         del lanes[h:]
     return b(TABLE["reshape"], (lanes[0],), (rows,))
+
+
+def _rounded(b: Builder, product: Node) -> Node:
+    """A product that no sum takes unrounded: it is added to the neutral element, and that together is one rounding."""
+    return b(TABLE["add"], (product, b.fit(b.const(-0.0, product.dtype), product.shape)))
+
+
+def unrolled_terms(x: Node) -> list[Node]:
+    """The elements of rows that ``x`` combines, where it is the result of :func:`unroll_horizontal_reduction`, or the like; else none. Products are
+    ``mad`` nodes."""
+    if x.op not in REDUCED_BY or not x.ndim:
+        return []
+    terms: list[Node] = []
+    stack = [x]
+    while stack:
+        n = stack.pop()
+        if n.op is x.op:
+            stack += n.inputs
+        elif _is_one_of_row(n) or (n.op.name == "mad" and all(map(_is_one_of_row, n.inputs[:2])) and _is_nothing(n.inputs[2])):
+            terms.append(n)
+        else:
+            return []
+    return terms
+
+
+def _is_one_of_row(x: Node) -> bool:
+    """Whether ``x`` is one element of each row."""
+    return x.op.name == "slice" and x.shape[-1] == 1
+
+
+def _is_nothing(x: Node) -> bool:
+    """Whether ``x`` adds nothing."""
+    while x.op.name in ("broadcast", "reshape"):
+        (x,) = x.inputs
+    return x.op.name == "const" and bool(const_value(x) == 0)
 
 
 def unrolled_row_values(nodes: list[Node], materialized: Set[Node]) -> set[Node]:

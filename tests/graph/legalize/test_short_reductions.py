@@ -84,3 +84,27 @@ def test_rows_longer_than_the_lanes_are_never_written_out() -> None:
     want = np.asarray(hg.jit(lambda x: (x * x).sum(-1), precision="exact")(x))
     with overridden({"hologram.graph.schedule.index_split.MAX_UNROLLED_EXTENT": 4 * LANES, "hologram.graph.schedule.index_split.MIN_BOX_RUN": 1}):
         np.testing.assert_array_equal(hg.jit(lambda x: (x * x).sum(-1), precision="exact")(x), want)
+
+
+WHOLE = {
+    "product": lambda x, y: hnp.sum(x * y, axis=-1),
+    "square": lambda x, y: hnp.sum(x * x, axis=-1),
+    "negated": lambda x, y: hnp.sum(-(x * y), axis=-1),
+    "chain": lambda x, y: hnp.sum(x * y + x, axis=-1),
+    "mean": lambda x, y: hnp.mean(x, axis=-1),
+    "mean of products": lambda x, y: hnp.mean(x * y, axis=-1),
+    "var": lambda x, y: hnp.var(x, axis=-1),
+    "pairwise": lambda x, y: hnp.sum((x[:, None] - y[None]) ** 2, axis=-1),
+    "norm": lambda x, y: x / hnp.sqrt(hnp.sum(x * x, axis=-1, keepdims=True)),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", WHOLE)
+def test_extents_that_are_known_in_a_call_alone_give_the_same_bits(name: str, dtype: str) -> None:
+    """Whether the axis is written out is no part of the result, in any precision."""
+    program = WHOLE[name]
+    symbolic = hg.jit(program, dynamic=True)
+    for n in (2, 3, 4, 5, 7, 8, 9):
+        x, y = (seeded(name, n, k).standard_normal((70, n)).astype(dtype) for k in range(2))
+        assert not mismatch(np.asarray(symbolic(x, y)), np.asarray(hg.jit(program, dynamic=False)(x, y)), 0).any(), n
