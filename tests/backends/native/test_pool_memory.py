@@ -19,7 +19,7 @@ from hologram.backends.native_lang.language import fields_of, size_of
 from hologram.backends.native_lang.translate import RECORD_ALIGNMENT, module_ir
 
 # Fields that one thread may write while another reads or writes them.
-SHARED = {"state", "joined", "next", "chunks", "longest", "sleeping", "stop", "open", "n_workers", "unmet", "last_unmet", "guests", "done"}
+SHARED = {"state", "joined", "next", "back", "chunks", "longest", "sleeping", "stop", "open", "n_workers", "unmet", "last_unmet", "guests", "done"}
 ATOMICS = {"acquire", "release", "exchange", "fetch_add", "compare_exchange"}
 # By which the thread that writes a field also looks at what another wrote: there the weaker store may come too late.
 ORDERED = {"state", "joined", "sleeping", "stop", "open", "guests"}

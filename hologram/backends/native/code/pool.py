@@ -3,6 +3,7 @@
 A caller claims a job slot, publishes the kernel there and starts on it at once, ``grain`` chunks to begin with; workers that see the job join.
 Pieces are a part of what is left, long at first and at last a grain (guided self-scheduling, Polychronopoulos and Kuck 1987): each thread then
 reads long stretches of memory on its own, which the hardware foresees twice as well as neighbouring rows dealt out in turn.
+The caller takes its pieces from the front, workers theirs from the back: in the steps of a loop a core meets again what is in its own cache.
 Which thread runs which chunk never shows in the results. Once the caller finds no chunk left it closes the job and waits for those that
 have joined, never for one that has not. A worker joins by counting itself in *before* it looks at the state, so that a slot whose state is
 ``CLOSED`` and whose count is zero is nobody's.
@@ -125,6 +126,17 @@ def piece(job: Job) -> i64:
 
 
 @native
+def take(job: Job) -> i64:
+    """How many chunks the thread has taken; 0: none is left. Together threads take no more than there are, so front and back do not meet."""
+    count = piece(job)
+    taken = fetch_add(job.next, count)
+    left = acquire(job.chunks) - taken
+    if left <= 0:
+        return 0
+    return count if count < left else left
+
+
+@native
 def claim() -> Job:
     """A free job slot, or None."""
     for i in range(JOB_SLOTS):
@@ -179,23 +191,22 @@ def parallel_for(context: Context, kernel: Kernel, args: ptr, chunks: i64, grain
     release(job.chunks, chunks)  # workers may look at these in a slot that they think is another job's
     release(job.longest, grain)  # until it is known how long one takes
     release(job.next, grain)  # the caller's own first grain is taken
+    release(job.back, 0)
     exchange(job.state, OPEN)
     fetch_add(pool.open, 1)
     started = ticks()
     kernel(args, 0, grain, context.scratch)
     exchange(job.longest, pool.poll_ticks // LONGEST_PIECE * grain // (ticks() - started + 1))
     wake_for(job, started, grain)
-    begin = 0
+    count = grain
+    front = grain
     while poll(context) == 0:
-        count = piece(job)
-        begin = fetch_add(job.next, count)
-        if begin >= chunks:
+        count = take(job)
+        if count == 0:
             break
-        end = begin + count
-        if end > chunks:
-            end = chunks
-        kernel(args, begin, end, context.scratch)
-    if begin < chunks:
+        kernel(args, front, front + count, context.scratch)
+        front += count
+    if count != 0:
         exchange(job.next, chunks)  # cancelled: nobody takes more
     close(job)
     return context.cancelled
@@ -208,18 +219,14 @@ def join(job: Job, worker: Worker) -> i64:
     ran = 0
     if acquire(job.state) == OPEN:
         while acquire(pool.stop) == 0:
-            count = piece(job)
-            begin = fetch_add(job.next, count)
-            chunks = acquire(job.chunks)
-            if begin >= chunks:
+            count = take(job)
+            if count == 0:
                 break
-            end = begin + count
-            if end > chunks:
-                end = chunks
+            end = acquire(job.chunks) - fetch_add(job.back, count)
             started = ticks()
-            job.kernel(job.args, begin, end, worker.scratch)
+            job.kernel(job.args, end - count, end, worker.scratch)
             if ran == 0:
-                wake_for(job, started, end - begin)
+                wake_for(job, started, count)
             ran = 1
     fetch_add(job.joined, -1)
     return ran

@@ -502,7 +502,8 @@ class Job(Struct):
 
     state: i64 = at(0)
     joined: i64 = at(8)
-    next: i64 = at(CACHE_LINE)
+    next: i64 = at(CACHE_LINE)  # chunks that are taken
+    back: i64 = at(CACHE_LINE + 8)  # of these, those that workers took, from the end
     kernel: Kernel = at(2 * CACHE_LINE)
     args: ptr
     chunks: i64
