@@ -11,7 +11,7 @@ from typing import Any
 
 from hologram.distributed.array import ShardedArray
 from hologram.distributed.mesh import Mesh, Part, PartitionSpec
-from hologram.distributed.shard_map import shard_map
+from hologram.distributed.shard_map import require_outside, shard_map
 from hologram.ir.op import Op, Shape
 from hologram.trace.convert import asarray
 from hologram.trace.operators import SCALARS, broadcast_shapes, elementwise
@@ -48,10 +48,11 @@ def apply(f: Callable[..., Any] | Op, args: Sequence[Any]) -> Any:
     The result is divided as the first divided argument; arrays that are divided otherwise are gathered. Raises ShapeError for arguments that do not
     broadcast, ArgumentError for arrays on different meshes.
     """
+    leader = next(x for x in args if isinstance(x, ShardedArray))
+    require_outside(leader)
     name = f.name if isinstance(f, Op) else getattr(f, "__name__", "call").strip("_")
     arrays = [x if hasattr(x, "shape") else asarray(x) for x in args if type(x) not in SCALARS]
     shape = broadcast_shapes(name, [tuple(x.shape) for x in arrays])
-    leader = next(x for x in arrays if isinstance(x, ShardedArray))
     parts: tuple[Part, ...] = (None,) * (len(shape) - leader.ndim) + leader.sharding.spec.parts
     specs = tuple([_aligned(parts, tuple(x.shape), shape) for x in arrays])
     return _program(_Call(f, args), leader.sharding.mesh, specs, PartitionSpec(*parts))(*arrays)

@@ -9,7 +9,7 @@ from typing import Any
 from hologram import tree
 from hologram.distributed.array import ShardedArray, make_array_from_process_local_data
 from hologram.distributed.mesh import Mesh, NamedSharding, PartitionSpec
-from hologram.distributed.shard_map import shard_map
+from hologram.distributed.shard_map import require_outside, shard_map
 from hologram.errors import GatherWarning
 from hologram.support.user_lines import user_place
 from hologram.support.world import current_world
@@ -22,6 +22,7 @@ PROGRAMS = 1024
 
 def gathered(x: ShardedArray) -> Any:
     """All of an array, for an operation that reads more than a part. Warns: every rank then computes the same."""
+    require_outside(x)
     if not x.is_fully_addressable:
         advice = "every rank computes the same; hg.shard_map divides the work"
         text = f"an array of shape {list(x.shape)} with {x.sharding.spec} is gathered on each of {x.sharding.mesh.size} ranks: {advice}"

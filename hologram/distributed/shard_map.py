@@ -274,3 +274,10 @@ def _require_replicated(mesh: Mesh, specs: Sequence[PartitionSpec], differing: S
             over = " and ".join(map(repr, wrong))
             advice = "reduce it (psum, pmean …), name the axis in out_specs, or pass check_vma=False"
             raise located(ArgumentError(f"shard_map: result{path} may differ along {over}, of which out_specs has {spec}: {advice}"))
+
+
+def require_outside(x: ShardedArray) -> None:
+    """Raises ArgumentError inside of ``shard_map``, where a rank has its parts alone."""
+    if mesh_axes():
+        advice = "give it as an argument, with its spec in in_specs"
+        raise located(ArgumentError(f"shard_map: the function reads an array with {x.sharding.spec} from around it: {advice}"))

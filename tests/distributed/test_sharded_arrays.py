@@ -221,6 +221,16 @@ def test_what_has_no_meaning_is_refused(name: str) -> None:
     ranks(main)
 
 
+@pytest.mark.parametrize("read", [lambda y, x: y + x, lambda y, x: y + x[:1], lambda y, x: y * hnp.sum(x)])
+def test_a_function_of_parts_does_not_read_whole_arrays(read: Any) -> None:
+    def main(mesh: Any) -> None:
+        x = put(X, mesh, "i")
+        with pytest.raises(ArgumentError, match=r"reads an array with PartitionSpec\('i'\) from around it: give it as an argument"):
+            hg.shard_map(lambda y: read(y, x), mesh, P(), P(), check_vma=False)(X)
+
+    ranks(main)
+
+
 def test_gathering_warns_with_the_line_and_the_array() -> None:
     mesh = hg.distributed.Mesh(range(2), "i")
     x = hg.ShapeDtypeStruct(X.shape, "float32", sharding=NamedSharding(mesh, P("i")))
