@@ -44,7 +44,11 @@ if TYPE_CHECKING:
     from hologram.control.callbacks import pure_callback
     from hologram.control.effects import io_callback
     from hologram.control.progress import progress
-    from hologram.distributed.array import make_array_from_process_local_data
+    from hologram.distributed.array import (
+        make_array_from_callback,
+        make_array_from_process_local_data,
+        make_array_from_single_device_arrays,
+    )
     from hologram.distributed.mesh import NamedSharding, make_mesh
     from hologram.distributed.mesh import PartitionSpec as P
     from hologram.distributed.processes import process_count, process_index
@@ -140,7 +144,9 @@ _WHERE = {
     "load": "saved.loading",
     "local_device_count": "trace.devices:device_count",
     "local_devices": "trace.devices",
+    "make_array_from_callback": "distributed.array",
     "make_array_from_process_local_data": "distributed.array",
+    "make_array_from_single_device_arrays": "distributed.array",
     "make_graph": "trace.call.stages",
     "make_jaxpr": "trace.call.stages:make_graph",
     "make_mesh": "distributed.mesh",
@@ -180,7 +186,8 @@ __all__ = [
     "device_count", "device_get", "device_put", "devices", "disable_jit", "distributed", "dtypes", "effects_barrier", "enable_x64",
     "ensure_compile_time_eval", "errors", "eval", "eval_shape", "experimental", "explain", "export", "fft", "flatten_util", "fori_loop",
     "from_dlpack", "fwd_and_bwd", "grad", "hessian", "image", "io_callback", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax", "linalg",
-    "linear_transpose", "linearize", "load", "local_device_count", "local_devices", "make_array_from_process_local_data", "make_graph", "make_jaxpr",
+    "linear_transpose", "linearize", "load", "local_device_count", "local_devices", "make_array_from_callback", "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays", "make_graph", "make_jaxpr",
     "make_mesh", "named_call", "named_scope", "nn", "numpy", "ops", "process_count", "process_index", "profile", "progress", "pure_callback",
     "random", "remat", "scan", "scipy", "set_num_threads", "settings", "shard_map", "sharding", "sparse", "special", "stop_gradient", "stream",
     "switch", "tensor", "tree", "tree_util", "typeof", "typing", "value_and_grad", "vjp", "vmap", "while_loop",

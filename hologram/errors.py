@@ -161,6 +161,10 @@ class FallbackWarning(UserWarning):
     """NumPy computed what Hologram lacks, on the values of Tensors: names the function, once. ``settings.warn_fallback`` turns it off."""
 
 
+class GatherWarning(UserWarning):
+    """An array that is divided among processes was gathered on each of them, for an operation that reads more than a part: names the array."""
+
+
 class UntracedWarning(UserWarning):
     """A function that was to be compiled runs as it is, and why."""
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from hologram import numpy as hnp
+from hologram import tree
 from hologram.errors import ShapeError
 from hologram.support.user_lines import located
-from hologram.trace import tree
 from hologram.trace.tensor import Tensor
 
 __all__ = ["ravel_pytree"]

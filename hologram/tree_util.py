@@ -2,11 +2,11 @@
 
 from hologram.trace.tree import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 from hologram.trace.tree import Treedef as PyTreeDef
-from hologram.trace.tree import flatten as tree_flatten
-from hologram.trace.tree import leaves as tree_leaves
-from hologram.trace.tree import map as tree_map
-from hologram.trace.tree import structure as tree_structure
 from hologram.trace.tree import unflatten as tree_unflatten
+from hologram.tree.arrays import flatten as tree_flatten
+from hologram.tree.arrays import leaves as tree_leaves
+from hologram.tree.arrays import map as tree_map
+from hologram.tree.arrays import structure as tree_structure
 from hologram.tree.classes import (
     Partial,
     register_dataclass,

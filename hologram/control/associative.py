@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from hologram import tree
 from hologram.errors import ArgumentError, IndexOutOfRange, ShapeError
 from hologram.ir.symbolic import floordiv, is_static
 from hologram.support.user_lines import located
-from hologram.trace import tree
 from hologram.trace.checks import as_function, integer
 from hologram.trace.decisions import decided
 from hologram.trace.recorder import plain

@@ -32,7 +32,7 @@ from hologram.support.world import Call, Network, playing
 from hologram.trace import tree
 from hologram.trace.call.abstract_eval import ShapeDtypeStruct
 from hologram.trace.call.jit import jit
-from hologram.trace.checks import as_function
+from hologram.trace.checks import as_function, number
 
 __all__ = ["Prediction", "predict"]
 REPEATS = 5
@@ -68,15 +68,18 @@ class Prediction:
         )
 
 
-def predict(f: Callable[..., Any], mesh: Mesh, network: Network | None = None, *, measure: bool = False) -> Callable[..., Prediction]:
+def predict(
+    f: Callable[..., Any], mesh: Mesh, network: Network | None = None, *, measure: bool = False, ranks_per_core: float | None = None
+) -> Callable[..., Prediction]:
     """Tells what a call of ``f``, a program over ``mesh``, takes on each rank, where the mesh is not there: a function of the arguments.
 
     Arguments are as in the call; a :class:`hologram.ShapeDtypeStruct` may stand for an array, and with ``sharding`` for one that is divided.
     ``network`` is what messages cost, by default what :func:`measure_network` found here. Computation takes the time of the machine's roofline, which
     is the least that it can take; ``measure``: what rank 0's program takes here, without its messages. Ranks are alike, with a machine like this one
-    each; loops whose end nobody knows take one step.
+    each; loops whose end nobody knows take one step. ``ranks_per_core``: that many ranks of one machine take turns on each core, and messages, which
+    the same cores copy, hide behind nothing; ``network`` is then what :func:`measure_network` found among as many ranks.
 
-    Raises ArgumentError for what is no mesh, and what tracing and compiling raise.
+    Raises ArgumentError for what is no mesh, and for fewer than one rank on a core; and what tracing and compiling raise.
 
     >>> P = hg.distributed.PartitionSpec
     >>> mesh = hg.distributed.Mesh(np.arange(1024), "data")
@@ -87,6 +90,9 @@ def predict(f: Callable[..., Any], mesh: Mesh, network: Network | None = None, *
     """
     if not isinstance(mesh, Mesh):
         raise located(ArgumentError(f"predict takes a Mesh, not a {type(mesh).__name__}"))
+    turns = None if ranks_per_core is None else number(ranks_per_core, "predict", "ranks_per_core")
+    if turns is not None and turns < 1:
+        raise located(ArgumentError(f"predict: ranks_per_core is at least 1, not {turns:g}: for several cores a rank, set the number of threads"))
     as_function(f, "predict")
 
     def predicted(*args: Any) -> Prediction:
@@ -98,7 +104,7 @@ def predict(f: Callable[..., Any], mesh: Mesh, network: Network | None = None, *
             compiled = jit(lambda *given: f(*given), dynamic=False).lower(*here).compile()
             memory = compiled.memory_analysis()
             seconds = _measured(compiled, here) if measure else None
-        clocks = _Clocks(world.network)
+        clocks = _Clocks(world.network, turns)
         clocks.run(compiled.executable.compilation.execution_plan, seconds)
         peak = memory.peak + memory.argument_bytes + memory.constant_bytes + memory.result_bytes
         return clocks.prediction(peak)
@@ -153,10 +159,10 @@ def _measured(compiled: Any, args: tuple[Any, ...]) -> float:
 
 
 class _Clocks:
-    """The clocks of a rank, in seconds."""
+    """The clocks of a rank, in seconds. ``turns``: how many ranks share its core."""
 
-    def __init__(self, network: Network) -> None:
-        self.network, self.limits = network, limits()
+    def __init__(self, network: Network, turns: float | None) -> None:
+        self.network, self.limits, self.turns = network, limits(), turns
         self.now = self.wire = self.computed = self.busy = self.exposed = 0.0
         self.bytes = self.messages = 0
         self.scale = 1.0
@@ -167,6 +173,7 @@ class _Clocks:
         if measured is not None:
             whole = sum(self._seconds(s) for s in plan.steps)
             self.scale = measured / whole if whole else 1.0
+        self.scale *= self.turns or 1.0
         for s in plan.steps:
             self._step(s)
 
@@ -210,6 +217,8 @@ class _Clocks:
         self.busy += seconds
         self.bytes += nbytes
         self.messages += messages
+        if self.turns is not None:
+            self._wait(self.wire)
         return self.wire
 
     def _wait(self, end: float) -> None:

@@ -10,30 +10,29 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from hologram.control.tracing import Traced, Type, as_node, close_bodies
-from hologram.distributed.array import ShardedArray, make_array_from_process_local_data, with_sharding
+from hologram.distributed.array import ShardedArray, with_sharding
 from hologram.distributed.collectives import all_gather, axis_index
 from hologram.distributed.mesh import Mesh, NamedSharding, PartitionSpec
 from hologram.distributed.replication import NONE, Axes, varying
+from hologram.distributed.specs import map_with_specs
 from hologram.errors import ArgumentError, TransformError
 from hologram.ir.graph import Body
 from hologram.ir.node import Node
 from hologram.ir.traversal import topological
 from hologram.numpy.indexing.dynamic import dynamic_slice_in_dim
 from hologram.support.user_lines import located
-from hologram.support.world import current_world
 from hologram.trace import effects, tree
 from hologram.trace.call.jit import jit
 from hologram.trace.checks import as_function
 from hologram.trace.convert import asarray
 from hologram.trace.operators import node_of, wrap
 from hologram.trace.recorder import current, record, transforming
-from hologram.trace.tree import LEAF, Treedef
 from hologram.transform.named_axes import NamedAxis, bound, mesh_axes
 from hologram.transform.nodes import has_tangents
 from hologram.transform.rules.collectives import entered, left
 from hologram.transform.transformed import Transformed
 
-__all__ = ["process_allgather", "shard_map"]
+__all__ = ["shard_map"]
 
 
 def shard_map(
@@ -163,24 +162,7 @@ def _spread(specs: Any, value: Any, what: str) -> list[PartitionSpec]:
 
 
 def _map(f: Callable[[Any, PartitionSpec], Any], value: Any, specs: Any, what: str) -> Any:
-    """``value`` with ``f(leaf, spec)`` in the places of its leaves, of which sharded arrays are some."""
-    own = None if isinstance(value, ShardedArray) else tree.children_of(value)
-    if own is None:
-        if not isinstance(specs, PartitionSpec):
-            raise located(ArgumentError(f"shard_map: {what} has {specs!r} for one array: it takes a PartitionSpec"))
-        return f(value, specs)
-    data, children = own
-    each = [specs] * len(children) if isinstance(specs, PartitionSpec) else _children_of_specs(specs, data, children, value, what)
-    made = [_map(f, child, spec, what) for child, spec in zip(children, each, strict=True)]
-    return tree.unflatten(Treedef(type(value), data, (LEAF,) * len(made)), made)
-
-
-def _children_of_specs(specs: Any, data: Any, children: Sequence[Any], value: Any, what: str) -> Sequence[Any]:
-    mine = tree.children_of(specs)
-    fits = mine is not None and len(mine[1]) == len(children) and (mine[0] == data or isinstance(specs, (tuple, list)))
-    if mine is None or not fits:
-        raise located(ArgumentError(f"shard_map: {what} {specs!r} does not match the structure {tree.structure(value)}"))
-    return mine[1]
+    return map_with_specs(f, value, specs, f"shard_map: {what}", (PartitionSpec,))
 
 
 # --- going in --------------------------------------------------------------------------------------------------------
@@ -294,25 +276,8 @@ def _require_replicated(mesh: Mesh, specs: Sequence[PartitionSpec], differing: S
             raise located(ArgumentError(f"shard_map: result{path} may differ along {over}, of which out_specs has {spec}: {advice}"))
 
 
-# --- all of an array -------------------------------------------------------------------------------------------------
-
-
-def process_allgather(x: Any, tiled: bool = False) -> Any:
-    """The whole of sharded arrays, for every process, as Tensors; of a pytree each. All processes call it.
-
-    Other arrays, of which each process has one of its own, are stacked in the order of ranks, or with ``tiled`` joined along axis 0.
-
-    >>> hg.distributed.process_allgather(np.asarray([1, 2]))
-    Tensor([[1, 2]], dtype=int64)
-    """
-    return _map(lambda leaf, _: _gathered(leaf, tiled), x, PartitionSpec(), "process_allgather")
-
-
-def _gathered(x: Any, tiled: bool) -> Any:
-    if isinstance(x, ShardedArray):
-        return shard_map(lambda part: part, x.sharding.mesh, PartitionSpec(), PartitionSpec())(x)
-    own = asarray(x)
-    mesh = Mesh(range(current_world().size), "processes")
-    stack = own if tiled and own.shape else own[None]
-    sharding = NamedSharding(mesh, PartitionSpec("processes"))
-    return _gathered(make_array_from_process_local_data(sharding, stack), tiled)
+def require_outside(x: ShardedArray) -> None:
+    """Raises ArgumentError inside of ``shard_map``, where a rank has its parts alone."""
+    if mesh_axes():
+        advice = "give it as an argument, with its spec in in_specs"
+        raise located(ArgumentError(f"shard_map: the function reads an array with {x.sharding.spec} from around it: {advice}"))

@@ -10,10 +10,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hologram import tree
 from hologram.errors import ArgumentError
 from hologram.ir.node import Node
 from hologram.support.user_lines import located
-from hologram.trace import tree
 from hologram.trace.checks import as_function
 from hologram.trace.operators import wrap
 from hologram.transform.arguments import cotangent_nodes, differentiable_node, result_nodes

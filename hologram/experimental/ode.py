@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import hologram.numpy as hnp
-from hologram import dtypes
+from hologram import dtypes, tree
 from hologram.control.loops import scan, while_loop
 from hologram.control.replay import replayed
 from hologram.control.tracing import Operands, Traced, Type, close_bodies, same_structure
@@ -22,7 +22,6 @@ from hologram.errors import ArgumentError, DTypeError, ShapeError, UnsupportedEr
 from hologram.ir.graph import Graph
 from hologram.numpy.arguments import as_tensor
 from hologram.support.user_lines import located
-from hologram.trace import tree
 from hologram.trace.checks import as_function, number
 from hologram.trace.operators import node_of, wrap
 from hologram.trace.tensor import Tensor

@@ -23,6 +23,7 @@ from hologram.distributed.collectives import (
     psum,
     psum_scatter,
 )
+from hologram.distributed.shardings import with_sharding_constraint
 from hologram.lax import convolution, elementwise, indexing, linalg, products, reductions, shapes, solvers, sorting, transforms, windows
 from hologram.numpy.indexing.dynamic import (
     dynamic_index_in_dim,
@@ -56,6 +57,7 @@ __all__ = [
     "all_gather", "all_to_all", "associative_scan", "axis_index", "axis_size", "cond", "dynamic_index_in_dim", "dynamic_slice",
     "dynamic_slice_in_dim", "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim", "fori_loop", "linalg", "map",
     "pbroadcast", "pmax", "pmean", "pmin", "ppermute", "psum", "psum_scatter", "scan", "stop_gradient", "switch", "while_loop",
+    "with_sharding_constraint",
 ]  # fmt: skip
 __all__ += sorted(_NAMES)
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hologram import dtypes
+from hologram import dtypes, tree
 from hologram import numpy as hnp
 from hologram.control import associative_scan
 from hologram.errors import ArgumentError, DTypeError
@@ -16,7 +16,6 @@ from hologram.numpy.arguments import array, axes_of, axis_of, element_type, wrap
 from hologram.primitives.reductions import REDUCED_BY
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
-from hologram.trace import tree
 from hologram.trace.recorder import cast_node, record
 from hologram.trace.tensor import Tensor
 from hologram.transform.arguments import array_node, result_nodes

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hologram import tree
 from hologram.errors import ArgumentError
 from hologram.ir.node import Node
 from hologram.numpy.arguments import array
 from hologram.primitives.markers import part, pullback
 from hologram.support.user_lines import located
-from hologram.trace import tree
 from hologram.trace.checks import as_function
 from hologram.trace.operators import wrap
 from hologram.trace.recorder import record

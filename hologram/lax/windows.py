@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hologram import numpy as hnp
+from hologram import tree
 from hologram.errors import ArgumentError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.op import Op
@@ -19,7 +20,6 @@ from hologram.lax.shapes import cut_or_padded, in_order, integers
 from hologram.numpy.arguments import array, wrap
 from hologram.primitives.reductions import REDUCED_BY, argmax, argmin, highest, lowest
 from hologram.support.user_lines import located
-from hologram.trace import tree
 from hologram.trace.decisions import most
 from hologram.trace.recorder import assume, plain
 from hologram.trace.tensor import Tensor

@@ -18,10 +18,12 @@ from hologram.ir.devices import CPU, backend, find
 from hologram.primitives.markers import place
 from hologram.primitives.scalar.elementwise import cast_reference
 from hologram.support.user_lines import located
+from hologram.trace import hooks
 from hologram.trace.operators import SCALARS, check_unmasked, extent_node, node_of, weak_type, wrap
 from hologram.trace.recorder import constant, current, fits, plain, record, require_whole, storage_module, transforming, whole_cast
 from hologram.trace.symbolic_extent import Extent
 from hologram.trace.tensor import Tensor, namespace
+from hologram.trace.tree import divided
 
 
 def of_storage(storage: Any) -> Tensor:
@@ -155,6 +157,8 @@ def _made(data: Any, dtype: Any, borrow: bool, strict: bool = False, weak: bool 
         return _of_sequence(data, to)
     if type(data) is Extent:
         return wrap(extent_node(plain(data), to or dtypes.int64))
+    if type(data) in divided:
+        return _made(hooks.gathered(data), dtype, borrow, strict)
     if not isinstance(data, (np.ndarray, np.generic)):
         if _is_on_device(data):
             made = of_device(data)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from hologram.errors import ArgumentError
 from hologram.ir.devices import Devices
 from hologram.ir.devices import devices as every_device
@@ -56,12 +58,16 @@ def device_put(value: Any, device: Any = None) -> Any:
 def device_get(value: Any) -> Any:
     """The leaves of a pytree as NumPy arrays, read-only; numbers and what is no array stay as they are.
 
-    Computes what is pending. Raises TracedValueError for a traced value.
+    Computes what is pending. Raises TracedValueError for a traced value, DistributedError for an array whose parts other processes have.
 
     >>> hg.device_get({"w": hnp.ones(2)})
     {'w': array([1., 1.], dtype=float32)}
     """
-    return tree.map(lambda x: x.numpy() if isinstance(x, Tensor) else x, value)
+
+    def array(x: Any) -> Any:
+        return x.numpy() if isinstance(x, Tensor) else np.asarray(x) if type(x) in tree.divided else x
+
+    return tree.map(array, value, is_leaf=lambda x: type(x) in tree.divided)
 
 
 def local_devices(process_index: int | None = None, backend: str | None = None, host_id: int | None = None) -> list[str]:

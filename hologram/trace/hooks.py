@@ -17,6 +17,9 @@ tensor_of_extent: Callable[[Any], Any]  # (extent): a symbolic extent as a scala
 ufunc: Callable[..., Any]  # what __array_ufunc__ gives
 function: Callable[..., Any]  # what __array_function__ gives
 device_put_sharded: Callable[[Any, Any], Any]  # (pytree, sharding): as hologram.device_put
+with_shardings: Callable[..., Any]  # (function, in_shardings, out_shardings, static positions): the function that divides what comes and goes
+by_parts: Callable[[Any, Any], Any]  # (op, operands): an elementwise op of operands of which one is divided among processes
+gathered: Callable[[Any], Any]  # (array): all of an array that is divided among processes
 exports: Any  # the module of what other libraries read of a Tensor's memory
 assignment: Any  # the module of assignments to elements
 arrow: Any  # the module of Arrow's C data interface
@@ -37,6 +40,9 @@ _MODULES = {
     "assignment": "numpy.indexing.assignment:",
     "arrow": "trace.interchange.arrow:",
     "device_put_sharded": "distributed.placement:device_put",
+    "with_shardings": "distributed.shardings:with_shardings",
+    "by_parts": "distributed.by_parts:apply",
+    "gathered": "distributed.gathering:gathered",
     "exports": "trace.interchange.memory:",
     "report_data": "report.data.program:program_data",
     "write_report": "report:write",

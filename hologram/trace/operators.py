@@ -29,6 +29,7 @@ from hologram.trace import hooks, recorder
 from hologram.trace.diagnostics.numpy_scalars import beside_scalars
 from hologram.trace.recorder import Pending, cast_node, constant, current, leaf_node, plain, record, remember
 from hologram.trace.symbolic_extent import Extent
+from hologram.trace.tree import divided
 
 SCALARS = (bool, int, float, complex)
 SEQUENCES = (list, tuple, range)  # of numbers, which ops take for arrays
@@ -333,6 +334,8 @@ def promoted(what: str, args: Sequence[Any], adjust: Callable[[DType], DType] | 
 
 def elementwise(op: Op, *args: Any) -> Tensor:
     """``op`` on anything array-like, after promotion and broadcasting."""
+    if not _are_plain(args) and any(type(x) in divided for x in args):
+        return hooks.by_parts(op, args)
     nodes, _, weak = promoted(op.name, args, lambda d: working_type(op, d), keep=True)
     return wrap(record(op, stretched(op.name, nodes)), weak)
 
@@ -428,6 +431,8 @@ def binary_operator(op: Op, swapped: bool = False, general: Callable[[Any, Any],
                 raise located(ArgumentError(f"{_no_operand(x2, op.name)}: hg.asarray makes a Tensor of it"))
             return NotImplemented
         result = general(x2, x1) if swapped else general(x1, x2)
+        if type(result) is not tensor_class:
+            return result
         node: Any = result._node
         if type(node) is Pending and node.op is op and len(node.inputs) == 2 and node.inputs[0].dtype is node.inputs[1].dtype:
             results[node.inputs[0].dtype] = node.dtype
@@ -497,8 +502,10 @@ def unary_operator(op: Op) -> Callable[[Any], Any]:
 
     def slow(x: Any) -> Any:
         t = elementwise(op, x)
+        if type(x) is not tensor_class:
+            return t
         node: Any = t._node
-        if type(node) is Pending and type(x) is tensor_class and x._node is node.inputs[0]:
+        if type(node) is Pending and x._node is node.inputs[0]:
             results[x._node.dtype] = node.dtype
         return t
 

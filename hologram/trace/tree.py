@@ -1,4 +1,4 @@
-"""Pytrees: nested containers as a flat list of leaves and a structure.
+"""Pytrees: nested containers as a flat list of leaves and a structure, as programs are traced from them. :mod:`hologram.tree` is what users call.
 
 None, tuples, lists, dicts (in the order of their sorted keys), named tuples, OrderedDicts (in their own order) and registered
 classes are containers; everything else is a leaf.
@@ -149,6 +149,7 @@ class Entry:
 
 
 _registered: dict[type, Entry] = {}
+divided: set[type] = set()  # registered classes of arrays whose parts several processes have: containers of this one's part here, leaves to users
 reinterpreted: list[Callable[[], None]] = []  # called where a class that was a container already is registered: it comes apart otherwise now
 
 
@@ -208,7 +209,7 @@ def _by_attributes(cls: type, names: tuple[str, ...], meta: tuple[str, ...], joi
 
 
 def entry_of(kind: type) -> Entry | None:
-    """How a registered class comes apart and together; None for other classes."""
+    """Leaves and structure, as :func:`hologram.tree.flatten` says."""
     return _registered.get(kind)
 
 
@@ -217,20 +218,12 @@ def _is_namedtuple(kind: type) -> bool:
 
 
 def is_container(kind: type) -> bool:
-    """Whether objects of a class are containers.
-
-    >>> hg.tree.is_container(dict), hg.tree.is_container(int)
-    (True, False)
-    """
+    """Whether objects of a class are containers."""
     return kind in (tuple, list, dict, OrderedDict, type(None)) or kind in _registered or _is_namedtuple(kind)
 
 
 def children_of(x: Any) -> tuple[Any, Sequence[Any]] | None:
-    """Data and children of a container, ``(data, children)``; None for a leaf.
-
-    >>> hg.tree.children_of([1, 2]), hg.tree.children_of(1)
-    ((None, [1, 2]), None)
-    """
+    """Data and children of a container, ``(data, children)``; None for a leaf."""
     kind = type(x)
     if kind is tuple or kind is list:
         return None, x
@@ -341,33 +334,19 @@ def _up_to(treedef: Treedef, x: Any, found: list[Any]) -> None:
 
 
 def map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[[Any], bool] | None = None) -> Any:
-    """Applies ``f`` to the leaves of a pytree, and to what stands in the places of these in the others.
-
-    That may be a container: the structure of ``tree`` is that of the others, or the upper part of it. Raises TreeError where structures differ.
-
-    >>> hg.tree.map(lambda x, y: x + y, {"a": 1, "b": [2]}, {"a": 10, "b": [20]})
-    {'a': 11, 'b': [22]}
-    """
+    """As :func:`hologram.tree.map`, part by part of arrays that are divided."""
     leaves, treedef = flatten(tree, is_leaf)
     columns = [leaves, *[flatten_up_to(treedef, other) for other in rest]]
     return unflatten(treedef, [f(*xs) for xs in zip(*columns, strict=True)])
 
 
 def leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
-    """Leaves of a pytree, from left to right: a list. ``is_leaf`` stops the descent where it holds.
-
-    >>> hg.tree.leaves({"a": [1, 2], "b": 3})
-    [1, 2, 3]
-    """
+    """The leaves, from left to right."""
     return flatten(tree, is_leaf)[0]
 
 
 def structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Treedef:
-    """Structure of a pytree; leaves print as ``*``. ``is_leaf`` stops the descent where it holds.
-
-    >>> hg.tree.structure({"a": [1, 2], "b": 3})
-    {'a': [*, *], 'b': *}
-    """
+    """The structure."""
     return flatten(tree, is_leaf)[1]
 
 
@@ -392,11 +371,7 @@ def keys_of(x: Any) -> Sequence[Any]:
 
 
 def paths(tree: Any, prefix: str = "") -> list[tuple[str, Any]]:
-    """Paths and leaves of a pytree: ``(path, leaf)`` pairs, paths as one would write them in Python.
-
-    >>> hg.tree.paths({"w": [1, 2]})
-    [("['w'][0]", 1), ("['w'][1]", 2)]
-    """
+    """Paths and leaves, as :func:`hologram.tree.paths`."""
     parts = children_of(tree)
     if parts is None:
         return [(prefix, tree)]

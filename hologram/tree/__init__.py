@@ -4,28 +4,11 @@ None, tuples, lists, dicts (in the order of their sorted keys), named tuples, Or
 everything else is a leaf.
 """
 
-from hologram.trace.tree import (
-    LEAF,
-    DictKey,
-    FlattenedIndexKey,
-    GetAttrKey,
-    SequenceKey,
-    Treedef,
-    children_of,
-    flatten,
-    flatten_up_to,
-    is_container,
-    keys_of,
-    leaves,
-    map,
-    paths,
-    register,
-    structure,
-    unflatten,
-)
+from hologram.trace.tree import LEAF, DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey, Treedef, flatten_up_to, keys_of, register, unflatten
+from hologram.tree.arrays import children_of, flatten, is_container, leaves, map, structure
 from hologram.tree.classes import static
 from hologram.tree.combined import all, broadcast, reduce, reduce_associative, transpose
-from hologram.tree.with_paths import flatten_with_path, keystr, leaves_with_path, map_with_path
+from hologram.tree.with_paths import flatten_with_path, keystr, leaves_with_path, map_with_path, paths
 
 __all__ = [
     "DictKey", "FlattenedIndexKey", "GetAttrKey", "LEAF", "SequenceKey", "Treedef", "all", "broadcast", "children_of", "flatten", "flatten_up_to",

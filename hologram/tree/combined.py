@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from hologram.errors import TreeError
-from hologram.trace.tree import LEAF, Treedef, children_of, flatten, flatten_up_to, is_container, keys_of, leaves, structure, unflatten
+from hologram.trace.tree import LEAF, Treedef, flatten_up_to, keys_of, unflatten
+from hologram.tree.arrays import children_of, flatten, is_container, leaves, structure
 
 __all__ = [
     "all", "all_leaves", "broadcast", "flatten_one_level", "flatten_one_level_with_keys", "is_tree_node", "reduce", "reduce_associative", "transpose",

@@ -14,14 +14,14 @@ from hologram.trace.tree import (
     GetAttrKey,
     SequenceKey,
     Treedef,
-    children_of,
     flatten_up_to,
     keys_of,
     structure_of,
     unflatten,
 )
+from hologram.tree.arrays import children_of
 
-__all__ = ["flatten_with_path", "keystr", "leaves_with_path", "map_with_path"]
+__all__ = ["flatten_with_path", "keystr", "leaves_with_path", "map_with_path", "paths"]
 
 Path = tuple[Any, ...]
 Stop = Callable[..., bool] | None
@@ -90,3 +90,12 @@ def _bare(key: Any) -> str:
     if isinstance(key, GetAttrKey):
         return key.name
     return str(key.key) if isinstance(key, (DictKey, FlattenedIndexKey)) else str(key)
+
+
+def paths(tree: Any, prefix: str = "") -> list[tuple[str, Any]]:
+    """Paths and leaves of a pytree: ``(path, leaf)`` pairs, paths as one would write them in Python.
+
+    >>> hg.tree.paths({"w": [1, 2]})
+    [("['w'][0]", 1), ("['w'][1]", 2)]
+    """
+    return [(prefix + keystr(path), leaf) for path, leaf in leaves_with_path(tree)]

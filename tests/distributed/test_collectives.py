@@ -204,3 +204,116 @@ def test_names_end_with_their_vmap() -> None:
         hg.vmap(lambda x: x, axis_name=3)  # type: ignore[arg-type]
     with pytest.raises(ShapeError, match="static extent"):
         hg.jit(hg.vmap(lambda x: hg.lax.psum(x, "i"), axis_name="i"), dynamic=True).lower(np.ones(3, np.float32))
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("jitted", [False, True])
+def test_memory_of_small_sums_is_used_again(ranks: int, jitted: bool) -> None:
+    """Several types in one message, at offsets that are not aligned; results of earlier calls stay as they are; several sums on their way at once."""
+    shapes = {"a": ((3,), np.int8), "b": ((), np.float64), "c": ((2, 3), np.float16), "d": ((5,), np.complex64), "e": ((0, 4), np.float32)}
+
+    def given(step: int, rank: int) -> dict[str, np.ndarray]:
+        numbers = np.random.default_rng([step, rank])
+        return {k: np.asarray(numbers.integers(-9, 9, shape)).astype(dtype) for k, (shape, dtype) in shapes.items()}
+
+    def main() -> Any:
+        mesh, rank = hg.make_mesh((ranks,), "i"), hg.distributed.process_index()
+
+        def both(x: Any) -> Any:
+            total = hg.lax.psum(x, "i")
+            busy = hnp.ones((64, 64)) @ hnp.ones((64, 64)) if jitted else 1.0
+            return total, hg.lax.pmax(hg.tree.map(lambda v: v.real + hnp.sum(busy * 0).astype(v.real.dtype), x), "i")
+
+        run = hg.shard_map(both, mesh, P(), P(), check_vma=False)
+        run = hg.jit(run) if jitted else run
+        return [run(given(step, rank)) for step in range(4)]
+
+    for found in simulate(ranks).run(main):
+        for step, (total, most) in enumerate(found):
+            everyone = [given(step, rank) for rank in range(ranks)]
+            for k, (_, dtype) in shapes.items():
+                stack = np.stack([x[k] for x in everyone])
+                np.testing.assert_array_equal(np.asarray(total[k]), stack.sum(0, dtype=dtype))
+                np.testing.assert_array_equal(np.asarray(most[k]), stack.real.max(0))
+
+
+# --- in loops, branches and transforms -------------------------------------------------------------------------------
+
+Run = Any  # of an array, what a collective gives
+
+
+def in_scan(run: Run, x: Any) -> Any:
+    return hg.scan(lambda c, k: (c, run(x * k)), 0.0, hnp.asarray([2.0, 1.0], x.dtype))[1][1]
+
+
+def in_while(run: Run, x: Any) -> Any:
+    return hg.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, run(x * s[0]) / 2), (1, run(x)))[1]
+
+
+def in_fori(run: Run, x: Any) -> Any:
+    return hg.fori_loop(0, 3, lambda _, s: (s + run(x)) / 2, run(x))
+
+
+def in_branches(run: Run, x: Any) -> Any:
+    return hg.cond(x.sum() * 0 == 0, run, lambda v: run(v) * 0, x)
+
+
+def in_vmap(run: Run, x: Any) -> Any:
+    return hg.vmap(run, in_axes=-1, out_axes=-1)(hnp.stack([2 * x, x], -1))[..., 1]
+
+
+def in_map(run: Run, x: Any) -> Any:
+    return hg.lax.map(run, hnp.stack([2 * x, x]))[1]
+
+
+def in_custom_rule(run: Run, x: Any) -> Any:
+    @hg.custom_jvp
+    def f(v: Any) -> Any:
+        return run(v)
+
+    f.defjvp(lambda primals, tangents: (run(primals[0]), run(tangents[0])))
+    return f(x)
+
+
+PLACES = {
+    "scan": in_scan,
+    "while_loop": in_while,
+    "fori_loop": in_fori,
+    "cond": in_branches,
+    "vmap": in_vmap,
+    "map": in_map,
+    "checkpoint": lambda run, x: hg.checkpoint(run)(x),
+    "custom_jvp": in_custom_rule,
+    "jit": lambda run, x: hg.jit(run)(x),
+}
+
+
+@cases
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.crossed
+def test_in_loops_branches_and_transforms(name: str, place: str) -> None:
+    """Values, derivatives along a direction, and pullbacks, of ranks and of a vmap: those of the collective alone."""
+    case, x = CASES[name], stack(np.float64)
+    want = case.meaning(x)
+    cotangent = rng.standard_normal(want.shape)
+
+    def here(v: Any, i: Any) -> Any:
+        return PLACES[place](lambda u: case.run(u, i), v)
+
+    def along(v: Any, i: Any) -> Any:
+        return hg.jvp(lambda u: here(u, i), (v,), (v,))[1]
+
+    def back(both: Any, i: Any) -> Any:
+        v, c = both[: x[0].size].reshape(SHAPE), both[x[0].size :].reshape(want.shape[1:])
+        return hg.vjp(lambda u: here(u, i), v)[1](c)[0]
+
+    checked: list[tuple[Any, np.ndarray]] = [(here, x)]
+    if case.linear:
+        checked += [(along, x)]
+    for f, given in checked:
+        for found in (np.stack(on_ranks(f, given, (N,), "i", "i")), np.asarray(hg.vmap(lambda v, f=f: f(v, "i"), axis_name="i")(given))):
+            np.testing.assert_allclose(found, want, rtol=1e-12, atol=1e-12)
+    if case.linear and place != "while_loop":
+        both = np.concatenate([x.reshape(N, -1), cotangent.reshape(N, -1)], axis=1)
+        for found in (np.stack(on_ranks(back, both, (N,), "i", "i")), np.asarray(hg.vmap(lambda v: back(v, "i"), axis_name="i")(both))):
+            np.testing.assert_allclose(np.sum(found * x), np.sum(want * cotangent), rtol=1e-10)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +15,7 @@ import numpy as np
 import hologram as hg
 from examples import data_parallel
 from hologram.distributed import checkpoint, process_allgather, simulate
-from tests.support.distributed.launching import children, end, needs_torch, torchrun
+from tests.support.distributed.launching import Launched, children, end, needs_torch, torchrun
 from tests.support.distributed.training import EVERY
 from tests.support.runner.libraries import library
 
@@ -46,7 +45,7 @@ def whole(folder: Path, step: int) -> Any:
     return simulate(1).run(read)[0]
 
 
-def wait_until(condition: Callable[[], Any], running: subprocess.Popen[str], what: str) -> None:
+def wait_until(condition: Callable[[], Any], running: Launched, what: str) -> None:
     """Counts its own pauses, not the clock: a machine that stands still is no rank that hangs."""
     for _ in range(round(PATIENCE / PAUSE)):
         if condition():
@@ -56,7 +55,7 @@ def wait_until(condition: Callable[[], Any], running: subprocess.Popen[str], wha
     raise AssertionError(what)
 
 
-def kill_one(folder: Path, running: subprocess.Popen[str], rng: random.Random) -> int:
+def kill_one(folder: Path, running: Launched, rng: random.Random) -> int:
     """Kills a rank at a random moment: while it starts, or after some more checkpoints. The last checkpoint then."""
     parent = running.pid
     if rng.random() < 0.2:

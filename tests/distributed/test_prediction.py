@@ -59,6 +59,19 @@ def test_communication_hides_behind_computation() -> None:
     assert "ms a call" in str(slow)
 
 
+def test_ranks_that_share_a_core_take_turns_and_hide_nothing() -> None:
+    mesh = Mesh(np.arange(8), "x")
+    step = hg.shard_map(gradients, mesh, (P(), P("x")), P())
+    x = hg.ShapeDtypeStruct((8 * SIZE, SIZE), "float32", sharding=NamedSharding(mesh, P("x")))
+    network = Network(1e-6, 1e9, 0.0)
+    own, shared = predict(step, mesh, network)(weights(), x), predict(step, mesh, network, ranks_per_core=4)(weights(), x)
+    assert shared.compute_seconds == pytest.approx(4 * own.compute_seconds)
+    assert shared.communication_seconds == pytest.approx(own.communication_seconds) == pytest.approx(shared.exposed_seconds)
+    assert shared.seconds == pytest.approx(shared.compute_seconds + shared.communication_seconds)
+    with pytest.raises(ArgumentError, match=r"ranks_per_core is at least 1, not 0\.5"):
+        predict(step, mesh, ranks_per_core=0.5)
+
+
 def test_loops_count_each_step() -> None:
     mesh = Mesh(np.arange(4), "x")
     looped = hg.shard_map(lambda x: hg.scan(lambda c, _: (hg.lax.psum(c, "x") / 4, None), x, None, length=10)[0], mesh, P(), P(), check_vma=False)

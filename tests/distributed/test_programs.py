@@ -1,4 +1,4 @@
-"""Programs as tutorials have them: several ranks, simulated and real, get what one process gets."""
+"""Programs as tutorials and JAX's users have them: several ranks, simulated and real, get what one process gets."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import pytest
 
 import hologram as hg
 from hologram.distributed import simulate
-from tests.support.distributed import tutorials
+from tests.support.distributed import sharded_programs, tutorials
 from tests.support.distributed.launching import needs_torch
 from tests.support.distributed.starting import said_by_ranks
+
+pytestmark = pytest.mark.filterwarnings("ignore::hologram.errors.GatherWarning")
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
@@ -29,5 +31,5 @@ def test_ranks_get_what_one_process_gets(name: str, ranks: int) -> None:
 def test_processes_have_the_bits_of_simulated_ranks(everything: bool) -> None:
     if not everything:
         pytest.skip("processes that compile many programs: --all")
-    said = said_by_ranks("tests.support.distributed.tutorials", 2)
+    said = said_by_ranks(sharded_programs.__name__, 2)
     assert [said[r]["digests"] for r in range(2)] == simulate(2).run(tutorials.digests)

@@ -220,8 +220,7 @@ ABSENT = set(
     "RandomAlgorithm Tolerance after_all all_gather all_to_all axis_index axis_size betainc "
     "conv_general_permutations conv_general_shape_tuple conv_shape_tuple conv_transpose_shape_tuple create_token dce_sink dtype eq_to_p igamma "
     "igamma_grad_a igammac pbroadcast pcast pmax pmean pmin ppermute precv psend pshuffle psum psum_scatter pswapaxes ragged_all_to_all "
-    "ragged_dot_general random_gamma_grad reduce_window_shape_tuple rng_bit_generator rng_uniform scaled_dot stage "
-    "with_sharding_constraint zeta".split()
+    "ragged_dot_general random_gamma_grad reduce_window_shape_tuple rng_bit_generator rng_uniform scaled_dot stage zeta".split()
 )
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from hologram.distributed.shard_map import process_allgather
+from hologram.distributed.gathering import process_allgather
 from hologram.errors import CheckpointError
 from hologram.support.user_lines import located
 from hologram.support.world import current_world

@@ -48,6 +48,7 @@ class _Seat(NamedTuple):
     """The place of a rank in a collective. ``at_once``: it sends all that it sends when the collective begins, and that is little."""
 
     members: tuple[int, ...]
+    others: tuple[int, ...]
     position: int
     call: Call
     at_once: bool
@@ -89,8 +90,8 @@ class Collective:
             _finish(self._steps(world, out, arrays))
 
     def _steps(self, world: World, out: Arrays, arrays: Arrays, is_beside: bool = False) -> Iterator[None]:
-        members, position, call, _ = self._seat(world)
-        peers = Peers(world, members, position, call, is_beside)
+        members, others, position, call, _ = self._seat(world)
+        peers = Peers(world, members, others, position, call, is_beside)
         try:
             yield from self._move(peers, arrays, out, *self._own)
         except BaseException as e:
@@ -117,7 +118,8 @@ class Collective:
         nbytes = sum(math.prod(shape) * dtype.itemsize for dtype, shape in self._types)
         at_once = nbytes <= SMALL_BYTES and exchanges.is_one_exchange(self._name, nbytes, len(members), position)
         call = Call(f"{self._name} of {given} over {', '.join(map(repr, axes))} of {size}{settings}", place)
-        return _Seat(members, position, call, at_once)
+        others = tuple([i for i in range(len(members)) if i != position])
+        return _Seat(members, others, position, call, at_once)
 
 
 _collective: Callable[..., Collective] = lru_cache(maxsize=1024)(Collective)

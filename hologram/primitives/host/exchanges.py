@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
+from hologram.primitives.host import small_reductions
 from hologram.support.world import Call, Pending, World
 
 LATENCY_BYTES = 100_000  # that the wire carries in the time that an exchange takes anyway
@@ -36,15 +37,18 @@ class Peers:
 
     __slots__ = ("call", "is_beside", "members", "others", "position", "under_way", "world")
 
-    def __init__(self, world: World, members: tuple[int, ...], position: int, call: Call, is_beside: bool = False) -> None:
-        self.world, self.members, self.position, self.call, self.is_beside = world, members, position, call, is_beside
-        self.others = [i for i in range(len(members)) if i != position]
+    def __init__(self, world: World, members: tuple[int, ...], others: Sequence[int], position: int, call: Call, is_beside: bool = False) -> None:
+        self.world, self.members, self.others, self.position, self.call, self.is_beside = world, members, others, position, call, is_beside
         self.under_way: list[Pending] = []
 
     def begin(self, sends: dict[int, np.ndarray], receives: dict[int, np.ndarray], phase: int = PARTS) -> Pending:
         """As :meth:`World.begin`, by position among the members, of arrays without gaps."""
         sent, received = ({self.members[i]: _bytes(a) for i, a in some.items() if a.size} for some in (sends, receives))
-        messages = self.world.begin(self.call, sent, received, phase)
+        return self.begin_bytes(sent, received, phase)
+
+    def begin_bytes(self, sends: dict[int, np.ndarray], receives: dict[int, np.ndarray], phase: int = PARTS) -> Pending:
+        """As :meth:`World.begin`."""
+        messages = self.world.begin(self.call, sends, receives, phase)
         self.under_way.append(messages)
         return messages
 
@@ -57,9 +61,14 @@ def _bytes(a: np.ndarray) -> np.ndarray:
 
 
 def _reduction(combine: Callable[..., Any]) -> Callable[..., Steps]:
+    def into(parts: Arrays, out: np.ndarray) -> None:
+        _combined(parts, out, combine)
+
     def run(peers: Peers, arrays: Arrays, out: Arrays) -> Steps:
-        n = len(peers.members)
-        if sum([a.nbytes for a in arrays]) > small_bytes(n):
+        n, nbytes = len(peers.members), sum([a.nbytes for a in arrays])
+        if n > 1 and 0 < nbytes <= small_reductions.MAX_BYTES:
+            return small_reductions.reduce_small(peers, arrays, out, into)
+        if nbytes > small_bytes(n):
             _reduce_large(peers, arrays, out, combine)
             return iter(())
         if n > 2:
@@ -86,9 +95,8 @@ def _combined(parts: Arrays, out: np.ndarray, combine: Callable[..., Any]) -> No
     if len(parts) == 1:
         np.copyto(out, parts[0])
         return
-    dtype = dtypes.of(out.dtype)
     with np.errstate(all="ignore"):
-        if dtype.is_float and dtype.bits < 32:
+        if out.dtype.itemsize < 4 and dtypes.of(out.dtype).is_float:
             wide = parts[0].astype(np.float32)
             for p in parts[1:]:
                 combine(wide, p.astype(np.float32), out=wide)

@@ -11,13 +11,12 @@ from collections.abc import Callable
 from typing import Any
 
 import hologram.numpy as hnp
-from hologram import dtypes
+from hologram import dtypes, tree
 from hologram.control.loops import fori_loop, while_loop
 from hologram.errors import ShapeError
 from hologram.lax.solvers import custom_linear_solve
 from hologram.linalg.systems import lstsq
 from hologram.support.user_lines import located
-from hologram.trace import tree
 from hologram.trace.checks import choice, integer
 from hologram.trace.tensor import Tensor
 

@@ -23,7 +23,7 @@ from hologram.support.pickling import by_name
 from hologram.support.precision import PRECISIONS
 from hologram.support.user_lines import located
 from hologram.support.weak import WeakSet
-from hologram.trace import compiling, tree
+from hologram.trace import compiling, hooks, tree
 from hologram.trace.call import automatic, cache_misses
 from hologram.trace.call.abstract_eval import flatten_described_call
 from hologram.trace.call.signature import AUTOMATIC, Call, Dynamic, Signature, name_of
@@ -287,6 +287,8 @@ def jit(
     precision: str = "standard",
     dynamic: Dynamic = AUTOMATIC,
     output: str = "tensor",
+    in_shardings: Any = None,
+    out_shardings: Any = None,
 ) -> Any:
     """Compiles a function to native code; without ``f`` a decorator with these options.
 
@@ -302,6 +304,8 @@ def jit(
       has changed twice; True, all; a dict from argument number or name to axes, these; False, none.
     - ``output``: ``"tensor"``, or ``"numpy"`` for results that are writable ndarrays over the memory that the program wrote, for SciPy and C code.
       Inside other traced functions, and under transforms such as :func:`hologram.grad`, results are Tensors.
+    - ``in_shardings``, ``out_shardings``: how arguments that are not static, and results, are divided among processes: a
+      :class:`hologram.NamedSharding`, or a pytree of them that may end early, with None for what stays as it is (see docs/distributed.md).
 
     Raises ArgumentError for what is no function, and for an axis or argument that a call does not have; TracedValueError where ``f`` reads the value
     of a traced argument.
@@ -323,7 +327,11 @@ def jit(
 
     def decorate(function: Callable[..., Any]) -> Jitted:
         options = static_argnums, static_argnames, donate_argnums, precision, dynamic, runs_on, donate_argnames, output
-        return Jitted(as_function(function, "jit"), *options)
+        own = as_function(function, "jit")
+        if in_shardings is not None or out_shardings is not None:
+            static = Signature(own, static_argnums, static_argnames, dynamic).static_positions
+            own = hooks.with_shardings(own, in_shardings, out_shardings, static)
+        return Jitted(own, *options)
 
     return decorate if f is None else decorate(f)
 

@@ -7,7 +7,9 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,21 +24,39 @@ def free_port() -> int:
         return port
 
 
-def torchrun(size: int, module: str, *arguments: object, restarts: int = 0) -> subprocess.Popen[str]:
-    """Starts ``python -m module`` as ``size`` processes. What they print comes from the one that is returned."""
+class Launched(subprocess.Popen[str]):
+    """A program whose output goes to a file: a pipe that nobody reads meanwhile stops the program once it is full."""
+
+    def __init__(self, command: list[str], **options: Any) -> None:
+        self.printed = tempfile.TemporaryFile("w+")
+        self._text: str | None = None
+        super().__init__(command, stdout=self.printed, stderr=subprocess.STDOUT, text=True, **options)
+
+    def output(self) -> str:
+        """What it has printed, when it has ended."""
+        if self._text is None:
+            with self.printed:
+                self.printed.seek(0)
+                self._text = self.printed.read()
+        return self._text
+
+
+def torchrun(size: int, module: str, *arguments: object, restarts: int = 0) -> Launched:
+    """Starts ``python -m module`` as ``size`` processes. :func:`end` gives what they print."""
     options = [f"--nproc-per-node={size}", f"--max-restarts={restarts}", "--monitor-interval=0.1", "--master-addr=127.0.0.1"]
     command = [sys.executable, "-m", "torch.distributed.run", *options, f"--master-port={free_port()}", "-m", module, *map(str, arguments)]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "HOLOGRAM_VERIFY": "0"}  # what simulated ranks verify
-    return subprocess.Popen(command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return Launched(command, env=environment, cwd=ROOT)
 
 
-def end(process: subprocess.Popen[str], seconds: float) -> str:
-    """What a program printed until its end, which comes within some seconds."""
+def end(process: Launched, seconds: float) -> str:
+    """What a program printed until its end, which comes within some seconds, or is brought about then."""
     try:
-        return process.communicate(timeout=seconds)[0]
-    finally:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
         process.terminate()
         process.wait()
+    return process.output()
 
 
 def children(pid: int) -> list[int]:

@@ -1,5 +1,4 @@
-"""Programs as tutorials of JAX's shard_map and of torch.distributed have them, each with what one process computes for it. As a module that is run,
-each rank prints digests of what it has at the end.
+"""Programs as tutorials of JAX's shard_map and of torch.distributed have them, each with what one process computes for it.
 
 ``program(mesh)`` gives what rank 0 has at the end, on a mesh with one axis ``i``; ``alone()`` the same, by NumPy or on one rank.
 """
@@ -7,7 +6,6 @@ each rank prints digests of what it has at the end.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -338,8 +336,3 @@ def run(name: str) -> list[np.ndarray]:
 
 def digests() -> dict[str, str]:
     return {name: hashlib.sha256(b"".join(x.tobytes() for x in run(name))).hexdigest() for name in PROGRAMS}
-
-
-if __name__ == "__main__":
-    hg.distributed.initialize(timeout=60)
-    print(json.dumps({"rank": hg.distributed.process_index(), "digests": digests()}), flush=True)
