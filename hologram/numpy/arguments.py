@@ -15,7 +15,7 @@ from hologram.support.user_lines import located
 from hologram.trace.checks import extent, integer, shape_of
 from hologram.trace.convert import element_type, tensor
 from hologram.trace.operators import common_type, extent_node, node_as, node_of, operand, promoted, weak_default, wrap
-from hologram.trace.recorder import cast_node, current, pending, record, whole_cast
+from hologram.trace.recorder import cast_node, record, whole_cast
 from hologram.trace.tensor import Tensor
 
 __all__ = [
@@ -95,8 +95,6 @@ def spread(node: Node, shape: Shape, dims: Sequence[int]) -> Node:
     """``node`` with its axes at ``dims`` of ``shape``, stretched along the rest."""
     if node.shape == shape:
         return node
-    if not node.shape and current() is None:  # a scalar stretches to any shape
-        return pending(broadcast, (node,), (shape, ()), shape, node.dtype)
     return record(broadcast, (node,), (shape, tuple(dims)))
 
 

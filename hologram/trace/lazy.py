@@ -47,7 +47,7 @@ from hologram.trace.operators import is_wide, settled
 from hologram.trace.recorder import Pending, levels_under_way, results_of, storage_module
 from hologram.trace.tensor import Tensor
 
-MOVED_PER_WALK = 4  # values that NumPy moves, of which one is walked
+MOVED_PER_WALK = 8  # values that NumPy moves, of which one is walked
 MAX_COPIED_BYTES = 1 << 20  # of a view not in C order that NumPy copies though a kernel may be faster
 
 _SUMS = frozenset((add, sub, neg, reduce_sum))  # and what they look through

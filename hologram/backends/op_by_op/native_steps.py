@@ -7,21 +7,24 @@ makes as a view is no step where the elements lie as before, and a strided copy 
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from hologram.backends.native import storage
 from hologram.backends.native.code.records import LONG, Bound
 from hologram.backends.native.code.records import Step as StepRecord
 from hologram.backends.native.module import Record, module
 from hologram.backends.native_lang.language import fields_of, size_of
 from hologram.backends.op_by_op import ready_kernels
-from hologram.backends.op_by_op.program import Draft, OpByOp
+from hologram.backends.op_by_op.program import Draft, OpByOp, Step
 from hologram.ir.aval import Aval
 from hologram.ir.node import Node
 from hologram.ir.op import Op, Shape
+from hologram.primitives.movement import concatenate, reshape
 
 CALL_NS = 100  # of a step, besides its elements
 ELEMENT_NS = 0.25  # of an element, for each unit of its op's cost
@@ -64,6 +67,11 @@ class _Form(NamedTuple):
     flags: int = 0
     kept: Any = None
 
+    @property
+    def is_nothing(self) -> bool:
+        """Whether the result is where the operand is."""
+        return not (self.graph or self.loop or self.strides)
+
 
 _Step = tuple[_Form, list[int]]  # with the places of operands and result: slots, or -1 - bytes behind what kernels have of the arena
 
@@ -73,31 +81,48 @@ def native_program(program: OpByOp, compiles: bool) -> NativeProgram | None:
     raises for a kernel."""
     first = program.n_inputs + len(program.constant_storages)  # the number of the first step's value
     alias: dict[int, int] = {}
+    constants: dict[int, Any] = {}  # Storages of the values of steps without operands
     found: list[tuple[_Form, list[int], int, Node]] = []
     for number, (draft, step) in enumerate(zip(program.drafts, program.steps, strict=True), first):
         x, operands = draft.node, [alias.get(i, i) for i in step.operands]
-        if x.op.kind == "movement":
-            form = _view(x.op, x.attrs, x.inputs[0].shape, x.dtype.np, x.shape) if len(operands) == 1 else None
-            if form is not None and not form.strides:
-                alias[number] = operands[0]
-                continue
-        else:
-            form = _of_function(step.function, step.attrs, x) or (_with_kernel(draft) if compiles else None)
-        if form is None:
+        if not operands:
+            constants[number] = storage.copy_of(step.function(*step.attrs))
+            continue
+        forms = _forms(draft, step, compiles)
+        if forms is None:
             return None
-        found.append((form, operands, number, x))
+        if len(forms) == 1 and forms[0].is_nothing:
+            alias[number] = operands[0]
+        elif x.op is concatenate:
+            found += [(form, [i], number, x) for form, i in zip(forms, operands, strict=True)]
+        else:
+            found.append((forms[0], operands, number, x))
     wanted = [alias.get(i, i) for i, _ in program.results]
     end = first + len(program.steps)
     for r, (_, of) in enumerate(program.results):
-        if wanted[r] < first or wanted[r] in wanted[:r]:  # an argument, or the same as another result: a copy
+        if wanted[r] < first or wanted[r] in constants or wanted[r] in wanted[:r]:  # an argument, or the same as another result: a copy
             found.append((_copy(of), [wanted[r]], end + r, program.outputs[r]))
             wanted[r] = end + r
-    places = dict(zip(range(first), range(first), strict=True))
-    places.update({i: r for r, i in enumerate(wanted, first)})
+    places = {i: i for i in range(first)}
+    for i in (*constants, *wanted):
+        places[i] = len(places)
     intermediates = _place_intermediates(found, places)
     ns = sum([CALL_NS + ELEMENT_NS * x.op.cost * _elements(x) for _, _, _, x in found])
     steps = [(form, [places[i] for i in (*operands, number)]) for form, operands, number, _ in found]
-    return NativeProgram(steps, program.constant_storages, [of for _, of in program.results], intermediates, ns)
+    supplied = [*program.constant_storages, *constants.values()]
+    return NativeProgram(steps, supplied, [of for _, of in program.results], intermediates, ns)
+
+
+def _forms(draft: Draft, step: Step, compiles: bool) -> Sequence[_Form] | None:
+    """What native code does for a step: for a concatenation of each operand, for others at once. None where it has no form."""
+    x = draft.node
+    if x.op is concatenate:
+        return _parts(tuple([i.shape for i in x.inputs]), x.attrs[0], x.dtype.itemsize)
+    if x.op.kind == "movement":
+        form = _view(x.op, x.attrs, x.inputs[0].shape, x.dtype.np, x.shape) if len(x.inputs) == 1 else None
+    else:
+        form = _of_function(step.function, step.attrs, x) or (_with_kernel(draft) if compiles else None)
+    return None if form is None else (form,)
 
 
 def _elements(x: Node) -> int:
@@ -157,6 +182,7 @@ def clear() -> None:
     _of_kernel.cache_clear()
     _of_ufunc.cache_clear()
     _view.cache_clear()
+    _parts.cache_clear()
 
 
 def _of_function(function: Any, attrs: tuple[Any, ...], x: Node) -> _Form | None:
@@ -237,21 +263,37 @@ def _loop(ufunc: np.ufunc, types: str) -> tuple[int, int] | None:
 
 def _copy(of: Aval) -> _Form:
     """A copy of all elements of a value that has some."""
-    return _Form(n_elements=of.size, strides=(of.dtype.itemsize, 0, 1, of.size, of.dtype.itemsize))
+    return _strided(of.dtype.itemsize, 0, (of.size,), (of.dtype.itemsize,))
+
+
+def _strided(itemsize: int, start: int, extents: Sequence[int], strides: Sequence[int], to: int = 0, row: int | None = None) -> _Form:
+    """A copy of what lies at ``start`` bytes of the operand, to ``to`` bytes of the result, whose rows are ``row`` bytes apart, adjacent for None."""
+    nbytes = itemsize * extents[-1] if row is None else row
+    return _Form(n_elements=math.prod(extents), strides=(itemsize, start, to, nbytes, len(extents), *extents, *strides))
+
+
+@lru_cache(FORM_LIMIT)
+def _parts(shapes: tuple[Shape, ...], axis: int, itemsize: int) -> tuple[_Form, ...]:
+    """Copies of the operands of a concatenation into its result."""
+    sizes = [itemsize * math.prod(shape[axis:]) for shape in shapes]
+    starts = [sum(sizes[:i]) for i in range(len(sizes))]
+    outer = math.prod(shapes[0][:axis])
+    return tuple(
+        [_strided(itemsize, 0, (outer, n // itemsize), (n, itemsize), to, sum(sizes)) for n, to in zip(sizes, starts, strict=True)]
+    )
 
 
 @lru_cache(FORM_LIMIT)
 def _view(op: Op, attrs: tuple[Any, ...], source: Shape, dtype: np.dtype[Any], shape: Shape) -> _Form | None:
-    """A movement as a strided copy, without strides where the elements lie as they did; None where NumPy makes no view of the operand."""
+    """A movement as a strided copy, or as nothing where the elements lie as they did; None where NumPy makes no view of the operand."""
     array = np.empty(source, dtype)
-    view = op.reference(array, *attrs)
+    view = op.reference(array, *attrs) if source else array.reshape(shape) if op is reshape else np.broadcast_to(array, shape)
     if view.dtype != dtype or view.shape != shape or not np.may_share_memory(view, array):
         return None
     start = view.__array_interface__["data"][0] - array.__array_interface__["data"][0]
     if view.size == array.size and start == 0 and view.flags.c_contiguous:
         return _Form()
-    extents, strides = (view.shape, view.strides) if view.ndim else ((1,), (0,))
-    return _Form(n_elements=view.size, strides=(dtype.itemsize, start, len(extents), *extents, *strides))
+    return _strided(dtype.itemsize, start, view.shape or (1,), view.strides or (0,))
 
 
 __all__ = ["NativeProgram", "clear", "native_program"]

@@ -22,6 +22,7 @@ from hologram.trace.tensor import Tensor
 RUNS = 4  # of a program by Python before its expression is handed over, and again where native code did not find it
 
 
+MOVED_SETS = 16  # of numbers of one structure that NumPy moves, which are handed over: more tend to be as many as come
 _not_native: dict[Any, None] = {}  # keys of what NumPy moves, and native code does not
 
 _realise: Callable[..., bool] | None = None  # of native code, once it has been told of an expression
@@ -81,10 +82,14 @@ def _hand_over_steps(walk: Any, asked: int, executable: Immediate) -> bool:
 
 def _hand_over_movement(walk: Any, asked: int, spent: Spent) -> bool:
     """Hands over what NumPy has moved before."""
-    found = None if walk.key in _not_native else moved_natively(walk)
+    structure = walk.structure
+    if structure.moved_sets == MOVED_SETS or walk.key in _not_native:
+        return False
+    found = moved_natively(walk)
     if found is None or not _hand_over(walk, asked, found[0], (), found[1]):
         remember(_not_native, walk.key, None)
         return False
+    structure.moved_sets += 1
     spent.exhaust(walk.key)
     return True
 

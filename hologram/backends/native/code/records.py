@@ -241,7 +241,7 @@ class Step(Struct):
     result_at: i64  # among the arguments
     places: Array[i64]  # of the operands and the result: slots of the program, or -1 - bytes from the start of the arena
     args: Array[ptr]  # of the graph or loop: operands, constants of the graph, the result, its integers
-    strides: Array[i64]  # of the loop's arguments; of a copy: bytes of an element and of the offset, rank, extents, strides in bytes
+    strides: Array[i64]  # of the loop's arguments; of a copy: see steps.py
 
 
 # --- lazily recorded expressions ------------------------------------------------------------------------------------------------------------

@@ -10,7 +10,9 @@ from hologram.backends.native_lang.language import Array, address, exported, i64
 Pointers, Words = Array[ptr], Array[i64]
 Steps = Array[Step]
 
-EXTENTS_AT = 3  # of a copy, among its strides: behind the bytes of an element, those of the offset, and the rank
+# Of a copy, among its strides: bytes of an element, of the offsets in the operand and in the result, and from a row of the result to the next; the
+# rank, extents, and strides of the operand in bytes.
+ELEMENT, FROM, TO, ROW, RANK, EXTENTS = 0, 1, 2, 3, 4, 5
 
 
 @native
@@ -21,22 +23,22 @@ def place_of(word: i64, buffers: Array[ptr], context: Context) -> ptr:
 
 @native
 def copy_strided(step: Step) -> void:
-    """Copies a view of at least one axis and element, in the order of its elements."""
-    nbytes = step.strides[0]
-    last = step.strides[2] - 1
-    extents = Words(offset(step.strides, EXTENTS_AT << 3))
+    """Copies a view of at least one axis and element, in the order of its elements, to rows of the result."""
+    nbytes = step.strides[ELEMENT]
+    last = step.strides[RANK] - 1
+    extents = Words(offset(step.strides, EXTENTS << 3))
     strides = Words(offset(extents, (last + 1) << 3))
     row = extents[last]
-    to = step.args[step.result_at]
+    to = offset(step.args[step.result_at], step.strides[TO])
     for i in range(step.count // row):
-        at = step.strides[1]
+        at = step.strides[FROM]
         rest = i
         for d in range(last):
             axis = last - 1 - d
             outer = rest // extents[axis]
             at += (rest - outer * extents[axis]) * strides[axis]
             rest = outer
-        copy_row(offset(to, i * row * nbytes), offset(step.args[0], at), row, strides[last], nbytes)
+        copy_row(offset(to, i * step.strides[ROW]), offset(step.args[0], at), row, strides[last], nbytes)
 
 
 @native
