@@ -273,18 +273,16 @@ def _strided(itemsize: int, start: int, extents: Sequence[int], strides: Sequenc
 
 
 @lru_cache(FORM_LIMIT)
-def _parts(shapes: tuple[Shape, ...], axis: int, itemsize: int) -> tuple[_Form, ...]:
+def _parts(shapes: tuple[tuple[int, ...], ...], axis: int, itemsize: int) -> tuple[_Form, ...]:
     """Copies of the operands of a concatenation into its result."""
     sizes = [itemsize * math.prod(shape[axis:]) for shape in shapes]
     starts = [sum(sizes[:i]) for i in range(len(sizes))]
     outer = math.prod(shapes[0][:axis])
-    return tuple(
-        [_strided(itemsize, 0, (outer, n // itemsize), (n, itemsize), to, sum(sizes)) for n, to in zip(sizes, starts, strict=True)]
-    )
+    return tuple([_strided(itemsize, 0, (outer, n // itemsize), (n, itemsize), to, sum(sizes)) for n, to in zip(sizes, starts, strict=True)])
 
 
 @lru_cache(FORM_LIMIT)
-def _view(op: Op, attrs: tuple[Any, ...], source: Shape, dtype: np.dtype[Any], shape: Shape) -> _Form | None:
+def _view(op: Op, attrs: tuple[Any, ...], source: tuple[int, ...], dtype: np.dtype[Any], shape: tuple[int, ...]) -> _Form | None:
     """A movement as a strided copy, or as nothing where the elements lie as they did; None where NumPy makes no view of the operand."""
     array = np.empty(source, dtype)
     view = op.reference(array, *attrs) if source else array.reshape(shape) if op is reshape else np.broadcast_to(array, shape)
