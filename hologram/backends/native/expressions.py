@@ -120,6 +120,8 @@ class KnownExpressions:
         arrays = {"key": key, "constants": [s.data for s in executable.constants], "roots": results}
         record = _packed(values, arrays, [(*donor, *found) for donor, found in zip(donors, uses, strict=True)])
         kept = [x.attrs[0].aval if x.op is leaf else x.attrs for x in nodes], executable.computed, executable.constants
+        if executable.n_steps:
+            executable.record = record
         self._insert(fingerprint, record, (kept, executable if executable.n_steps else weakref.ref(executable, self.clear)))
         return True
 

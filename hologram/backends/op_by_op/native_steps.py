@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hologram.backends.native import storage
-from hologram.backends.native.code.records import LONG, Bound
+from hologram.backends.native.code.records import LONG, Bound, Expression
 from hologram.backends.native.code.records import Step as StepRecord
 from hologram.backends.native.module import Record, module
 from hologram.backends.native_lang.language import fields_of, size_of
@@ -51,6 +51,12 @@ class NativeProgram:
         self._kept = [form.kept for form, _ in steps]
         self._table = _table(steps, scratch)
         self.steps: int = ctypes.addressof(self._table)
+        self.record: Any = None  # the record Expression by which native code knows it
+
+    @property
+    def left(self) -> int:
+        """How often native code may still run it."""
+        return 0 if self.record is None else Record(Expression, ctypes.addressof(self.record)).left
 
 
 class _Form(NamedTuple):

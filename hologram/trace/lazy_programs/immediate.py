@@ -26,7 +26,8 @@ MAX_RUNS = 32  # of one expression with the same numbers by Python: what comes a
 KERNEL_RUNS = 8  # of it by Python, until native code gets it though ops of it have to be compiled first
 MAX_RUN = 1 / 64  # of what compiling takes: a longer run is not small work
 MAX_ELEMENTS = 1 << 14  # of a value that is computed: larger ones are worth fusion, and memory that is used again
-LEGALIZE_NS = 2e5  # that a graph takes to be split into steps
+GRANT = 1 / 8  # of what a structure has left, for the runs of one expression by native code until they are counted
+LEGALIZE_NS = 1e5  # that a graph takes to be split into steps
 ELEMENT_NS = 0.5  # of an element of an op
 MAX_NODES = 64
 
@@ -36,13 +37,14 @@ _KINDS = frozenset(("leaf", "elementwise", "movement", "gather", "reduce", "scan
 class Immediate:
     """A program that runs op by op, and what it costs the structure that it belongs to. ``left``: how often Python may still run it."""
 
-    __slots__ = ("program", "structure", "left", "native")
+    __slots__ = ("program", "structure", "left", "native", "runs")
     remote = False
     reusable: tuple[Any, ...] = ()
 
     def __init__(self, program: Any, structure: Any) -> None:
         self.program, self.structure, self.left = program, structure, MAX_RUNS
         self.native: Any = None  # its form for native code, once it is known; False: it has none
+        self.runs = 0  # that native code has been granted
 
     @property
     def nbytes(self) -> int:
@@ -70,14 +72,16 @@ class Immediate:
         return self.native or None
 
     def granted(self) -> int:
-        """How often native code may run it until Python is asked again: it may take half of what the structure has left."""
-        return int(self.structure.left / 2 / self.native.ns)
-
-    def charge(self, runs: int) -> None:
-        """Takes what runs by native code are going to take from the structure; all where they are few."""
-        self.structure.left -= runs * self.native.ns
-        if runs < MAX_RUNS:
+        """How often native code may run it until Python is asked again, which takes a part of what the structure has left; what ran is charged."""
+        used = self.runs - self.native.left
+        self.structure.left -= used * self.native.ns
+        if self.native.left:
+            self.runs -= used
+            return self.runs
+        self.runs = int(self.structure.left * GRANT / self.native.ns)
+        if self.runs < MAX_RUNS:
             self.structure.left = 0.0
+        return self.runs
 
 
 def moved_natively(walk: Any) -> tuple[Any, int] | None:

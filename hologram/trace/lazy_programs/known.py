@@ -74,10 +74,7 @@ def hand_over(walk: Any, asked: int, executable: Any) -> bool:
 def _hand_over_steps(walk: Any, asked: int, executable: Immediate) -> bool:
     """Hands over what Python has run op by op before."""
     program = executable.for_native_code()
-    if program is None or not _hand_over(walk, asked, program, (), runs := executable.granted()):
-        return False
-    executable.charge(runs)
-    return True
+    return program is not None and _hand_over(walk, asked, program, (), executable.granted())
 
 
 def _hand_over_movement(walk: Any, asked: int, spent: Spent) -> bool:
