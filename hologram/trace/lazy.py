@@ -44,10 +44,10 @@ from hologram.trace.lazy_programs.immediate import Immediate, immediate
 from hologram.trace.lazy_programs.numbers import Found, Generalised, Structure, structure_of
 from hologram.trace.lazy_programs.structure import MAX_SCALARS, form, scalar_operand
 from hologram.trace.operators import is_wide, settled
-from hologram.trace.recorder import Pending, levels_under_way, results_of, storage_module
+from hologram.trace.recorder import Pending, levels_under_way, remember, results_of, storage_module
 from hologram.trace.tensor import Tensor
 
-MOVED_PER_WALK = 8  # values that NumPy moves, of which one is walked
+MOVED_PER_WALK = 4  # values that NumPy moves, of which one is walked, if it is like one before
 MAX_COPIED_BYTES = 1 << 20  # of a view not in C order that NumPy copies though a kernel may be faster
 
 _SUMS = frozenset((add, sub, neg, reduce_sum))  # and what they look through
@@ -59,6 +59,7 @@ _NO_VALUE = "a value was read that stands for every example of a vmap: keep to h
 _lock = threading.RLock()  # a walk, and what is made of it, sees no node that settles
 _spent = Spent(PROGRAM_LIMIT)
 _moved = 0  # values that NumPy moved, about
+_looked_at: dict[Any, None] = {}  # about what they were made of, of some of them
 
 
 @forks.in_child
@@ -180,7 +181,7 @@ def realise(*tensors: Tensor) -> None:
                 settled(t)  # raises
             if not _adopt(t):
                 waiting.append(t)
-    if not waiting or (len(waiting) == 1 and not _is_walks_turn() and _settled_by_numpy(waiting[0])):
+    if not waiting or (len(waiting) == 1 and not _is_walks_turn(waiting[0]._node) and _settled_by_numpy(waiting[0])):
         return
     with _lock:
         walk = _Walk([t._node for t in waiting])
@@ -209,11 +210,17 @@ def realise(*tensors: Tensor) -> None:
             t._storage = made[t._node]
 
 
-def _is_walks_turn() -> bool:
+def _is_walks_turn(node: Any) -> bool:
     """Whether a value that NumPy moves is to be walked all the same, so that native code gets to know what comes again."""
     global _moved
     _moved += 1
-    return _moved % MOVED_PER_WALK == 0
+    if _moved % MOVED_PER_WALK:
+        return False
+    key = node.op, node.attrs, node.shape, *[x.shape if x.op is leaf else (x.op, x.attrs) for x in node.inputs]
+    if key in _looked_at:
+        return True
+    remember(_looked_at, key, None)
+    return False
 
 
 def _realised_natively(tensors: Sequence[Tensor]) -> bool:
@@ -395,4 +402,5 @@ def clear() -> None:
     _programs.clear()
     known.clear()
     _spent.clear()
+    _looked_at.clear()
     numbers.clear()
