@@ -214,7 +214,7 @@ def _is_walks_turn(node: Any) -> bool:
     """Whether a value that NumPy moves is to be walked all the same, so that native code gets to know what comes again."""
     global _moved
     _moved += 1
-    if _moved % MOVED_PER_WALK:
+    if _moved % MOVED_PER_WALK or node.op is const:
         return False
     key = node.op, node.attrs, node.shape, *[x.shape if x.op is leaf else (x.op, x.attrs) for x in node.inputs]
     if key in _looked_at:
