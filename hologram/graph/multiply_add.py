@@ -63,10 +63,13 @@ def fuse_products(graph: Graph) -> Graph:
     """``graph`` with the products that sums take written as ``mad`` and ``fused_mul``; the graph itself where there are none."""
     if "mul" not in graph.op_names():
         return graph
+    nodes = graph.nodes()
+    if not any([x.op.name in _FUSED and any([product_of(i, padded=True) is not None for i in x.inputs]) for x in nodes]):
+        return graph
     b = Builder()
     made: dict[Node, Node] = {}
     changed = False
-    for node in graph.nodes():
+    for node in nodes:
         rule = _FUSED.get(node.op.name)
         fused = None if rule is None else rule(b, node, made)
         changed = changed or fused is not None

@@ -16,6 +16,7 @@ from hologram.numpy.arguments import array, axes_of
 from hologram.support.user_lines import located
 from hologram.trace.operators import wrap
 from hologram.trace.recorder import cast_node
+from hologram.trace.replayed import replayed
 from hologram.trace.tensor import Tensor
 from hologram.transform.api import stop_gradient
 from hologram.transform.custom import custom_jvp
@@ -131,6 +132,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tenso
     return hnp.expand_dims(hnp.expand_dims(out, axis=-1), axis=-1) if keepdims else out
 
 
+@replayed(1)
 def norm(x: Any, /, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:  # noqa: A002 - NumPy's name
     """Norm, as NumPy's: of the vectors along one axis, of the matrices along two, of all elements (or of a vector or matrix) for None.
 

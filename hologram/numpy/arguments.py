@@ -15,7 +15,7 @@ from hologram.support.user_lines import located
 from hologram.trace.checks import extent, integer, shape_of
 from hologram.trace.convert import element_type, tensor
 from hologram.trace.operators import common_type, extent_node, node_as, node_of, operand, promoted, weak_default, wrap
-from hologram.trace.recorder import cast_node, current, pending, record, whole_cast
+from hologram.trace.recorder import cast_node, current, pending, record, remember, whole_cast
 from hologram.trace.tensor import Tensor
 
 __all__ = [
@@ -96,8 +96,15 @@ def spread(node: Node, shape: Shape, dims: Sequence[int]) -> Node:
     if node.shape == shape:
         return node
     if not node.shape and current() is None:  # a scalar stretches to any shape
-        return pending(broadcast, (node,), (shape, ()), shape, node.dtype)
+        attrs = _to_shape.get(shape)
+        if attrs is None:
+            attrs = shape, ()
+            remember(_to_shape, shape, attrs)
+        return pending(broadcast, (node,), attrs, attrs[0], node.dtype)
     return record(broadcast, (node,), (shape, tuple(dims)))
+
+
+_to_shape: dict[Shape, tuple[Shape, tuple[int, ...]]] = {}  # attributes: native code knows equal ones by their being one object
 
 
 def cast_to(node: Node, dtype: Any) -> Node:

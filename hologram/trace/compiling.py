@@ -104,6 +104,14 @@ def op_by_op(graph: Graph, max_ns: float) -> Any:
     return found(graph, max_ns)
 
 
+def native_steps(program: Any, compiles: bool) -> Any:
+    """The form in which native code runs a program that :func:`op_by_op` gave; None where it has none, or would need kernels to be compiled and
+    ``compiles`` is false. Raises as :func:`compile_graph`."""
+    from hologram.backends.op_by_op.native_steps import native_program
+
+    return native_program(program, compiles)
+
+
 def run(executable: Executable, storages: list[Any], donated: Mapping[int, int] | None = None, sizes: Mapping[str, int] | None = None) -> list[Any]:
     """The results of one run.
 

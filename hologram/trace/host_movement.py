@@ -136,14 +136,15 @@ class HostMovement:
     """An expression as NumPy computes it: an executable of the storages of its leaves, all on the host.
 
     ``order`` are its nodes, for which :func:`is_run` holds, the leaves in the order of their storages; ``roots`` are those that are wanted. Numbers
-    that programs take behind the leaves are among the nodes.
+    that programs take behind the leaves are among the nodes. ``spent`` counts what it moves, where it has run before.
     """
 
-    __slots__ = ("_leaves", "_results", "_steps")
+    __slots__ = ("_leaves", "_results", "_steps", "spent")
     remote = False
     reusable: tuple[Any, ...] = ()  # no result takes the memory of an argument
 
-    def __init__(self, order: Sequence[Any], roots: Sequence[Any]) -> None:
+    def __init__(self, order: Sequence[Any], roots: Sequence[Any], spent: Spent | None) -> None:
+        self.spent = spent
         leaves = [n for n in order if n.op is leaf]
         computed = sorted((n for n in order if n.op is not leaf), key=_DEPTH)
         number = {n: i for i, n in enumerate([*leaves, *computed])}
@@ -175,6 +176,14 @@ class Spent:
             return False
         self._bytes.put(key, cost)
         return True
+
+    def has_run(self, key: Any) -> bool:
+        """Whether NumPy has run the program of this key."""
+        return self._bytes.get(key) is not None
+
+    def exhaust(self, key: Any) -> None:
+        """NumPy is not to run the program of this key any more."""
+        self._bytes.put(key, math.inf)
 
     def clear(self) -> None:
         self._bytes.clear()

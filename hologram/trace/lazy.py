@@ -44,9 +44,10 @@ from hologram.trace.lazy_programs.immediate import Immediate, immediate
 from hologram.trace.lazy_programs.numbers import Found, Generalised, Structure, structure_of
 from hologram.trace.lazy_programs.structure import MAX_SCALARS, form, scalar_operand
 from hologram.trace.operators import is_wide, settled
-from hologram.trace.recorder import Pending, levels_under_way, results_of, storage_module
+from hologram.trace.recorder import Pending, levels_under_way, remember, results_of, storage_module
 from hologram.trace.tensor import Tensor
 
+MOVED_PER_WALK = 4  # values that NumPy moves, of which one is walked, if it is like one before
 MAX_COPIED_BYTES = 1 << 20  # of a view not in C order that NumPy copies though a kernel may be faster
 
 _SUMS = frozenset((add, sub, neg, reduce_sum))  # and what they look through
@@ -57,6 +58,8 @@ _NO_VALUE = "a value was read that stands for every example of a vmap: keep to h
 
 _lock = threading.RLock()  # a walk, and what is made of it, sees no node that settles
 _spent = Spent(PROGRAM_LIMIT)
+_moved = 0  # values that NumPy moved, about
+_looked_at: dict[Any, None] = {}  # about what they were made of, of some of them
 
 
 @forks.in_child
@@ -178,7 +181,7 @@ def realise(*tensors: Tensor) -> None:
                 settled(t)  # raises
             if not _adopt(t):
                 waiting.append(t)
-    if not waiting or (len(waiting) == 1 and _settled_by_numpy(waiting[0])):
+    if not waiting or (len(waiting) == 1 and not _is_walks_turn(waiting[0]._node) and _settled_by_numpy(waiting[0])):
         return
     with _lock:
         walk = _Walk([t._node for t in waiting])
@@ -205,6 +208,19 @@ def realise(*tensors: Tensor) -> None:
     for t in waiting:
         if not _adopt(t):
             t._storage = made[t._node]
+
+
+def _is_walks_turn(node: Any) -> bool:
+    """Whether a value that NumPy moves is to be walked all the same, so that native code gets to know what comes again."""
+    global _moved
+    _moved += 1
+    if _moved % MOVED_PER_WALK or node.op is const:
+        return False
+    key = node.op, node.attrs, node.shape, *[x.shape if x.op is leaf else (x.op, x.attrs) for x in node.inputs]
+    if key in _looked_at:
+        return True
+    remember(_looked_at, key, None)
+    return False
 
 
 def _realised_natively(tensors: Sequence[Tensor]) -> bool:
@@ -244,9 +260,12 @@ def _run_in_place(walk: _Walk, call: Found, donated: dict[int, int]) -> list[Any
 
 def _moved_by_numpy(walk: _Walk) -> Any:
     """What runs ``walk``, which moves elements, without being compiled; None where a kernel is worth it."""
-    if walk.device is not None or not _spent.allows(walk.key, walk.order):
+    if walk.device is not None:
         return None
-    return HostMovement(walk.order, walk.roots)
+    comes_again = _spent.has_run(walk.key)
+    if not _spent.allows(walk.key, walk.order):
+        return None
+    return HostMovement(walk.order, walk.roots, _spent if comes_again else None)
 
 
 def _settled_by_numpy(t: Tensor) -> bool:
@@ -383,4 +402,5 @@ def clear() -> None:
     _programs.clear()
     known.clear()
     _spent.clear()
+    _looked_at.clear()
     numbers.clear()

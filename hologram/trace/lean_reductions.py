@@ -11,6 +11,7 @@ from hologram.ir.op import Op
 from hologram.trace import operators, recorder
 from hologram.trace.operators import DEPTH_LIMIT, own_leaf, relieve
 from hologram.trace.recorder import Pending, remember
+from hologram.trace.replayed import replayed
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Recorded = tuple[tuple[Any, ...], tuple[int, ...], DType]  # attributes, the axes that stay, and the type of the result
@@ -23,7 +24,8 @@ def lean_reduction(op: Op) -> Callable[[Function], Function]:
     arrays without elements, go through it.
     """
 
-    def decorate(general: Function) -> Function:
+    def decorate(given: Function) -> Function:
+        general = replayed(1)(given)
         known: dict[tuple[DType, int, int | None], Recorded] = {}
 
         def learn(x: Any, axis: Any) -> Any:

@@ -22,3 +22,17 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setattr(compiling, "compile_graph", counted)
     lazy.clear()
     return made
+
+
+@pytest.fixture
+def walks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The nodes of each walk of Python's."""
+    seen: list[int] = []
+    python = lazy._Walk.__init__
+
+    def counted(self: Any, roots: list[Any]) -> None:
+        python(self, roots)
+        seen.append(len(self.order))
+
+    monkeypatch.setattr(lazy._Walk, "__init__", counted)
+    return seen

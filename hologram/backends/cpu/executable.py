@@ -43,6 +43,7 @@ class Executable(BaseExecutable):
 
     remote = False
     where = "the CPU"
+    n_steps = steps = 0  # it does not run op by op: see hologram.backends.op_by_op.native_steps
 
     def __init__(
         self,

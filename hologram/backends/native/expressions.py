@@ -74,11 +74,14 @@ class KnownExpressions:
         ctypes.memset(self._table, 0, ctypes.sizeof(self._table))
         self._kept = {}
 
-    def add(self, nodes: Sequence[Any], asked: int, roots: Sequence[Any], executable: Any, donors: Sequence[tuple[int, int]] = ()) -> bool:
+    def add(
+        self, nodes: Sequence[Any], asked: int, roots: Sequence[Any], executable: Any, donors: Sequence[tuple[int, int]] = (), runs: int = -1
+    ) -> bool:
         """Knows the expression of the first ``asked`` of ``nodes`` from now on; False where native code cannot serve it.
 
         ``nodes`` are the nodes of its walk in order, which are not yet settled; ``roots`` those that become values by ``executable``, in the order of
-        its results. ``donors``: numbers of results, and of leaves in whose memory they may be put, of the same type.
+        its results. ``donors``: numbers of results, and of leaves in whose memory they may be put, of the same type. After ``runs`` Python is to
+        serve it again, where that is not negative.
         """
         donors = [] if settings.checked else donors
         if not _is_served(executable, bool(donors)) or settings.debug >= debug.TIMINGS or settings.nans or settings.profile:
@@ -87,7 +90,7 @@ class KnownExpressions:
         if found is None:
             return False
         fingerprint, *key = struct.unpack(f"{len(found) // 8}q", found)
-        if fingerprint in self._kept:  # the same expression, or one in a million of millions
+        if fingerprint in self._kept and Record(Expression, self._address(fingerprint)).left != 0:  # the same one, or one in a million of millions
             return True
         number = {x: i for i, x in enumerate(nodes)}
         if len(roots) != len(executable.computed) or not _is_key_of(key, nodes, number):
@@ -107,6 +110,9 @@ class KnownExpressions:
             "arena_bytes": executable.arena_bytes,
             "flags": flags(False, executable.parallel),
             "needs_donor": int(executable.long),
+            "left": runs,
+            "n_steps": executable.n_steps,
+            "steps": executable.steps,
             "n_constants": len(executable.constants),
             "n_roots": len(roots),
             "n_donors": len(donors),
@@ -114,14 +120,21 @@ class KnownExpressions:
         arrays = {"key": key, "constants": [s.data for s in executable.constants], "roots": results}
         record = _packed(values, arrays, [(*donor, *found) for donor, found in zip(donors, uses, strict=True)])
         kept = [x.attrs[0].aval if x.op is leaf else x.attrs for x in nodes], executable.computed, executable.constants
-        self._insert(fingerprint, record, (kept, weakref.ref(executable, self.clear)))
+        if executable.n_steps:
+            executable.record = record
+        self._insert(fingerprint, record, (kept, executable if executable.n_steps else weakref.ref(executable, self.clear)))
         return True
 
+    def _address(self, fingerprint: int) -> int:
+        """The record of an expression that is known."""
+        return ctypes.addressof(self._kept[fingerprint][0])
+
     def _insert(self, fingerprint: int, record: Any, kept: Any) -> None:
-        if len(self._kept) == MAX_EXPRESSIONS:
+        before = self._address(fingerprint) if fingerprint in self._kept else 0
+        if not before and len(self._kept) == MAX_EXPRESSIONS:
             self.clear()
         place = fingerprint & (_PLACES - 1)
-        while self._table[place]:
+        while self._table[place] not in (0, before):
             place = (place + 1) & (_PLACES - 1)
         self._kept[fingerprint] = everything = record, kept
         Record(Expression, ctypes.addressof(record)).kept = id(everything)

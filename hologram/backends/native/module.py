@@ -26,6 +26,7 @@ from hologram.backends.native.code import progress as progress_code
 from hologram.backends.native.code import reading as reading_code
 from hologram.backends.native.code import recording as recording_code
 from hologram.backends.native.code import scalars as scalar_code
+from hologram.backends.native.code import steps as step_code
 from hologram.backends.native.code.dispatch import dispatch as dispatch_code
 from hologram.backends.native.code.dispatch import fingerprint as fingerprint_code
 from hologram.backends.native.code.kernels import fft as fft_code
@@ -52,6 +53,7 @@ _SOURCES = (
     dispatch_code,
     address_code,
     expression_code,
+    step_code,
     recording_code,
     arrow_code,
     sort_code,

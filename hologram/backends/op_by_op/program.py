@@ -59,19 +59,22 @@ class OpByOp:
     initializer = None
     long = False
 
-    def __init__(self, steps: list[Step], constants: list[Any], results: list[tuple[int, Aval]], ns: float, legal: Graph) -> None:
-        self._steps, self._constants, self._results, self._legal = steps, constants, results, legal
+    def __init__(
+        self, steps: list[Step], drafts: list[Draft], constants: list[Any], results: list[tuple[int, Aval]], ns: float, legal: Graph
+    ) -> None:
+        self.steps, self.drafts, self.constant_storages, self.results, self._legal = steps, drafts, constants, results, legal
+        self.n_inputs, self.outputs = len(legal.inputs), legal.outputs
         self.ns = ns  # about what a run takes
         self.constants: list[Any] = []  # that a call supplies
         self.nbytes = NODE_BYTES // 4 * len(steps)
 
     def run(self, inputs: Sequence[Any], donated: Any = None, sizes: Any = None) -> list[Any]:
         """Storages of the results. Raises OutOfMemory and MemoryError."""
-        stores: list[Any] = [*inputs, *self._constants]
+        stores: list[Any] = [*inputs, *self.constant_storages]
         arrays: list[Any] = [None] * len(stores)
         view, empty = storage.view, storage.empty
         with np.errstate(all="ignore"):
-            for function, operands, attrs, result in self._steps:
+            for function, operands, attrs, result in self.steps:
                 if result is None:
                     for i in operands:
                         if arrays[i] is None:
@@ -86,7 +89,7 @@ class OpByOp:
                 function(*[stores[i].data for i in operands], out.data, *attrs)
                 stores.append(out)
                 arrays.append(None)
-        return [_stored(stores[i], arrays[i], of) for i, of in self._results]
+        return [_stored(stores[i], arrays[i], of) for i, of in self.results]
 
     def replays(self, inputs: Sequence[Any]) -> None:
         """No call is captured."""
@@ -116,7 +119,7 @@ def op_by_op(graph: Graph, max_ns: float) -> OpByOp | None:
     number = {x: i for i, x in enumerate([*legal.inputs, *found.constants, *[d.node for d in found.drafts]])}
     results = [(number[x], aval(x.dtype, x.shape)) for x in legal.outputs]  # type: ignore[arg-type]
     constants = [storage.of_bits(aval(x.dtype, ()), x.attrs[1]) for x in found.constants]
-    return OpByOp([_step(d, number) for d in found.drafts], constants, results, found.ns, legal)
+    return OpByOp([_step(d, number) for d in found.drafts], found.drafts, constants, results, found.ns, legal)
 
 
 class _Known(NamedTuple):
@@ -133,7 +136,7 @@ _known_steps = Recent(KNOWN_LIMIT)
 _PER_ELEMENT = ("elementwise", "movement")  # kinds whose steps are remembered
 
 
-class _Draft(NamedTuple):
+class Draft(NamedTuple):
     """A step whose kernel, if it takes one, is not compiled yet, unless the step is known."""
 
     node: Node
@@ -147,7 +150,7 @@ class _Drafts:
 
     def __init__(self, inputs: Iterable[Node]) -> None:
         self.constants: list[Node] = []
-        self.drafts: list[_Draft] = []
+        self.drafts: list[Draft] = []
         self.ns = 0.0
         self._known = set(inputs)
         self._build = Builder()
@@ -164,7 +167,7 @@ class _Drafts:
         kind = x.op.kind
         known = _known_steps.get(_form(x)) if kind in _PER_ELEMENT else None
         if known is not None:
-            return self._append(_Draft(x, x.inputs, known, known.ns))
+            return self._append(Draft(x, x.inputs, known, known.ns))
         if x.op is const:
             self.constants.append(x)
             self._known.add(x)
@@ -196,9 +199,9 @@ class _Drafts:
 
     def _add(self, x: Node, operands: Sequence[Node], use: Use | None) -> bool:
         ns = STEP_NS + ELEMENT_NS * x.op.cost * max(static_prod(n.shape) for n in (x, *x.inputs))
-        return self._append(_Draft(x, operands, use, ns))
+        return self._append(Draft(x, operands, use, ns))
 
-    def _append(self, draft: _Draft) -> bool:
+    def _append(self, draft: Draft) -> bool:
         self.drafts.append(draft)
         self._known.add(draft.node)
         self.ns += draft.ns
@@ -210,7 +213,7 @@ def _form(x: Node) -> tuple[Any, ...]:
     return (settings.code, x.op, x.attrs, x.shape, *[(i.dtype, i.shape) for i in x.inputs])
 
 
-def _step(draft: _Draft, number: Mapping[Node, int]) -> Step:
+def _step(draft: Draft, number: Mapping[Node, int]) -> Step:
     x, operands = draft.node, [number[o] for o in draft.operands]
     use = draft.use
     if type(use) is not _Known:
@@ -259,4 +262,4 @@ def _terms(node: Node) -> Product | None:
     return Product(x, tuple(moves), False) if x.op is fused_mul else None
 
 
-__all__ = ["OpByOp", "clear", "op_by_op"]
+__all__ = ["Draft", "OpByOp", "clear", "op_by_op"]

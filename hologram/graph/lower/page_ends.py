@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from hologram.graph.kernel.ir import Acc, Accumulate, Loop, Prefetch, Store, Value
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Expr, Int, atoms, bounds, split_linear
+from hologram.primitives.scalar.elementwise import fused_mul
 
 
 def trim_page(loop: Loop, is_uniform_name: Callable[[str], bool]) -> None:
@@ -40,13 +43,25 @@ def _mask(s: Any) -> Ins | None:
 
 
 def _mask_of_element(acc: Acc, args: tuple[Value, ...]) -> Ins | None:
-    x = args[0]
-    if acc.op.monoid is None or not isinstance(x, Ins) or x.opname != "select":
+    if acc.op.monoid is None or (found := _filled(args[0])) is None:
+        return None
+    mask, fill = found
+    return mask if Ins.const(fill, acc.value_dtype).attrs == Ins.const(acc.op.identity(acc.value_dtype), acc.value_dtype).attrs else None
+
+
+def _filled(x: Value) -> tuple[Ins, Any] | None:
+    """The mask of a value, and the number that it is where that does not hold; of a product those of its factors. None where there is no such."""
+    if not isinstance(x, Ins):
+        return None
+    if x.op is fused_mul:
+        first, second = (_filled(factor) for factor in x.args)
+        return (first[0], first[1] * second[1]) if first is not None and second is not None and first[0] is second[0] else None
+    if x.opname != "select":
         return None
     mask, _, other = x.args
     if not isinstance(mask, Ins) or mask.op != "inside" or not isinstance(other, Ins) or other.op != "const":
         return None
-    return mask if other.attrs == Ins.const(acc.op.identity(acc.value_dtype), acc.value_dtype).attrs else None
+    return mask, np.frombuffer(other.attrs[1], other.dtype.np)[0]
 
 
 def _end(mask: Ins, name: str) -> Int | None:

@@ -37,6 +37,11 @@ class Rule:
         algebra."""
         raise NotImplementedError
 
+    @property
+    def operands(self) -> frozenset[str] | None:
+        """Names, as in :attr:`heads`, of which one stands for an input's op wherever the rule fires; None where inputs may be of any op."""
+        return None
+
     def relevant(self, inputs: Sequence[Op], kinds: str) -> bool:
         """Whether the rule could fire at a node of one of its heads whose inputs are of the given ops and kinds of types. Asked once for each
         combination."""

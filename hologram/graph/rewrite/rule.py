@@ -60,6 +60,11 @@ class PatternRule(Rule):
     def heads(self) -> tuple[str, ...]:
         return (self.pattern.op,)
 
+    @property
+    def operands(self) -> frozenset[str] | None:
+        named = [[name for p in f.inputs if (name := _operand_name(p)) is not None] for f in self.forms]
+        return frozenset([names[0] for names in named]) if all(named) else None
+
     def relevant(self, inputs: Sequence[Op], kinds: str) -> bool:
         return any(all(_could_match(p, i, k, self.kinds) for p, i, k in zip(f.inputs, inputs, kinds, strict=True)) for f in self.forms)
 
@@ -94,6 +99,11 @@ class FunctionRule(Rule):
     @property
     def heads(self) -> tuple[str, ...]:
         return self.ops
+
+    @property
+    def operands(self) -> frozenset[str] | None:
+        names = self.among if self.over is None else self.over
+        return None if names is None else frozenset(names)
 
     def relevant(self, inputs: Sequence[Op], kinds: str) -> bool:
         if self.over is not None and not (inputs and _named(inputs[0], self.over)):
@@ -158,6 +168,13 @@ def _could_match(pattern: Pattern, op: Op, kind: str, kinds: str | None) -> bool
     return op.name == "const"
 
 
+def _operand_name(pattern: Pattern) -> str | None:
+    """The op that a pattern matches alone; None for one that matches several."""
+    if isinstance(pattern, Apply):
+        return pattern.op
+    return "const" if not isinstance(pattern, Var) or pattern.const else None
+
+
 def _parameters(f: Any) -> tuple[str, ...]:
     code = f.__code__
     return code.co_varnames[: code.co_argcount]
@@ -203,25 +220,34 @@ class RuleSet:
             got = known.get(key)
             if got is None:
                 ops, kinds = [i.op for i in inputs], "".join([i.dtype.kind for i in inputs])
-                got = known[key] = tuple([r for r in tried(node.op) if r.relevant(ops, kinds)])
+                got = known[key] = tuple([r for r in tried(node.op, ops) if r.relevant(ops, kinds)])
             return got
 
         return candidates
 
 
-def _tried_at(rules: list[Rule]) -> Callable[[Op], list[Rule]]:
-    """A function from an op to the rules that have it among their heads, in their order."""
+def _tried_at(rules: list[Rule]) -> Callable[[Op, Sequence[Op]], list[Rule]]:
+    """A function from an op, and those of its inputs, to the rules that have it among their heads and whose operands these may be, in their order."""
     by_head: dict[str, list[int]] = {}
     for place, r in enumerate(rules):
         for head in r.heads:
             by_head.setdefault(head, []).append(place)
-    known: dict[Op, list[Rule]] = {}
+    known: dict[Op, dict[str | None, list[int]]] = {}
 
-    def tried(op: Op) -> list[Rule]:
+    def by_operand(op: Op) -> dict[str | None, list[int]]:
+        """The places of the rules for an op, by each name that an operand needs; those that need none by None."""
         found = known.get(op)
         if found is None:
-            places = {place for head in _heads(op) for place in by_head.get(head, ())}
-            found = known[op] = [rules[place] for place in sorted(places)]
+            found = {}
+            for place in sorted({place for head in _heads(op) for place in by_head.get(head, ())}):
+                for name in (None,) if (names := rules[place].operands) is None else names:
+                    found.setdefault(name, []).append(place)
+            known[op] = found
         return found
+
+    def tried(op: Op, inputs: Sequence[Op]) -> list[Rule]:
+        table = by_operand(op)
+        names: set[str | None] = {None}.union(*map(_heads, inputs))
+        return [rules[place] for place in sorted({place for name in names.intersection(table) for place in table[name]})]
 
     return tried

@@ -29,6 +29,7 @@ from hologram.trace.convert import tensor
 from hologram.trace.lean_reductions import lean_reduction
 from hologram.trace.operators import broadcast_shapes, extent_node, promoted, with_tensors
 from hologram.trace.recorder import cast_node, constant, record
+from hologram.trace.replayed import replayed
 from hologram.trace.tensor import Tensor
 
 __all__ = [
@@ -283,6 +284,7 @@ def _mean_of(node: Node, mask: Any, axis: Any, keepdims: bool, correction: float
     return record(ew.div, (total, cast_node(array(less, what), node.dtype)))
 
 
+@replayed(1)
 def mean(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, where: Any = None) -> Tensor:
     """Mean over ``axis``: an integer, a tuple of them, or None for all. NaN over no elements.
 
@@ -321,7 +323,7 @@ def _measure_of_spread(what: str, finish: Callable[[Node], Node], doc: str) -> C
 
     measure.__name__ = measure.__qualname__ = what
     measure.__doc__ = inspect.cleandoc(doc)
-    return measure
+    return replayed(1)(measure)
 
 
 var = _measure_of_spread(

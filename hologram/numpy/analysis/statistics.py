@@ -22,6 +22,7 @@ from hologram.numpy.shaping.shapes import moveaxis
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice
 from hologram.trace.recorder import cast_node
+from hologram.trace.replayed import replayed
 from hologram.trace.symbolic_extent import Extent
 from hologram.trace.tensor import Tensor
 
@@ -107,6 +108,7 @@ def _quantile(x: Any, q: Any, axis: Any, method: str, keepdims: bool, skip_nan: 
     return moveaxis(found, -1, 0).reshape((*share.shape, *kept))
 
 
+@replayed(1)
 def quantile(x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
     """The values below which the shares ``q``, from 0 to 1, of the elements over ``axis`` are.
 
@@ -131,6 +133,7 @@ def nanquantile(x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", 
     return _quantile(x, q, axis, method, keepdims, True, "nanquantile")
 
 
+@replayed(1)
 def percentile(x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
     """:func:`quantile` with shares ``q`` in percent, from 0 to 100.
 
@@ -149,6 +152,7 @@ def nanpercentile(x: Any, /, q: Any, axis: Any = None, *, method: str = "linear"
     return _quantile(x, _share(q, "nanpercentile", 100.0) / 100, axis, method, keepdims, True, "nanpercentile")
 
 
+@replayed(1)
 def median(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Median over ``axis``: the middle element, or the mean of the two in the middle. NaN where an element is NaN.
 

@@ -28,6 +28,7 @@ from hologram.trace.checks import integer, items, shape_of
 from hologram.trace.decisions import decided, least
 from hologram.trace.operators import extent_node
 from hologram.trace.recorder import cast_node, constant, plain, record
+from hologram.trace.replayed import replayed
 from hologram.trace.tensor import Tensor
 
 __all__ = ["diagonal", "diff", "flip", "fliplr", "flipud", "repeat", "roll", "rot90", "tile"]
@@ -147,6 +148,7 @@ def roll(x: Any, /, shift: Any, axis: Any = None) -> Tensor:
     return wrap(node)
 
 
+@replayed(1)
 def repeat(x: Any, /, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None) -> Tensor:
     """Repeats each element along ``axis``, or of ``x`` flattened for None.
 
@@ -185,6 +187,7 @@ def _repeated_to(x: Tensor, repeats: Any, axis: int, length: int) -> Tensor:
     return wrap(take_axis(array(x, "repeat"), FUNCTIONS["minimum"](places, n - 1), axis, "repeat"))
 
 
+@replayed(1)
 def tile(x: Any, repetitions: Any, /) -> Tensor:
     """Repeats the whole array along each axis, as many times as ``repetitions`` says: a number or a sequence.
 
@@ -203,6 +206,7 @@ def tile(x: Any, repetitions: Any, /) -> Tensor:
     return wrap(reshaped(stretched, tuple(t * n for t, n in zip(times, shape, strict=True))))
 
 
+@replayed(1)
 def diff(x: Any, /, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """Differences of neighbours along ``axis``, taken ``n`` times.
 

@@ -26,6 +26,7 @@ from hologram.support.user_lines import located
 from hologram.trace.checks import choice
 from hologram.trace.operators import broadcast_node, broadcast_shapes, extent_node
 from hologram.trace.recorder import cast_node, constant, record
+from hologram.trace.replayed import replayed
 from hologram.trace.tensor import Tensor
 
 __all__ = ["compress", "extract", "take", "take_along_axis"]
@@ -36,6 +37,8 @@ def index(x: Tensor, key: Any) -> Tensor:
 
     Constant indices out of range raise; computed ones, those of Tensors, are clamped. Without arrays and masks it is a view, or an element.
     """
+    if type(key) is Tensor and (of := key._aval())[0] and of[1].is_integer:
+        return _at_indices(x, key)
     copied = picked(x, key)
     if copied is not None:
         return copied
@@ -49,6 +52,13 @@ def index(x: Tensor, key: Any) -> Tensor:
     if chosen.arrays and not all(type(part) is Tensor and not part._aval()[0] for part in chosen.arrays.values()):
         return wrap(found)
     return viewed(x, node, found) if found.shape or _has_ellipsis(key) else element(found)
+
+
+@replayed(2)
+def _at_indices(x: Tensor, indices: Tensor) -> Tensor:
+    """``x[indices]`` for an array of integers."""
+    node = array(x, "indexing")
+    return wrap(_selected(node, Selection(node.shape, indices)))
 
 
 def read(x: Tensor, key: Any, beyond: str = "raise") -> Tensor:
@@ -79,6 +89,7 @@ def take_axis(node: Node, indices: Any, axis: int, what: str, beyond: str = "rai
     return permuted(taken, [*range(rank, rank + axis), *range(rank), *range(rank + axis, rank + ndim - 1)])
 
 
+@replayed(2)
 def take(x: Any, /, indices: Any, axis: int | None = None, *, mode: str | None = None) -> Tensor:
     """Elements, or slices, of ``x`` at ``indices`` along ``axis``; of ``x`` flattened for None.
 

@@ -28,6 +28,7 @@ from hologram.support.user_lines import located
 from hologram.trace.checks import items
 from hologram.trace.operators import broadcast_node, broadcast_shapes, promoted
 from hologram.trace.recorder import cast_node, record
+from hologram.trace.replayed import replayed
 from hologram.trace.tensor import Tensor
 
 __all__ = ["cross", "dot", "einsum", "inner", "kron", "matmul", "matvec", "outer", "tensordot", "trace", "vdot", "vecdot", "vecmat"]
@@ -69,6 +70,7 @@ def _product_sum(a: Node, b: Node, result: DType, axis: int = -1) -> Node:
     return cast_node(record(_summed(product.dtype), (product,), ((axis % len(shape),),)), result)
 
 
+@replayed(2)
 def matmul(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None) -> Tensor:
     """Matrix product of ``(…, m, k)`` and ``(…, k, n)``, whose leading axes broadcast; a vector is a row, or a column.
 
@@ -99,6 +101,7 @@ def matmul(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type
     return wrap(_product_sum(reshaped(a, (*a.shape, 1)), reshaped(b, (*b.shape[:-2], 1, *b.shape[-2:])), dtype, -2), weak)
 
 
+@replayed(2)
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, preferred_element_type: Any = None) -> Tensor:
     """Dot products of vectors along ``axis``: the sum of ``conj(x1) * x2``.
 
@@ -117,6 +120,7 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1, precision: Any = None, prefer
     return wrap(_product_sum(moved[0], moved[1], dtype), weak)
 
 
+@replayed(2)
 def dot(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None) -> Tensor:
     """Dot product, as NumPy's: a product with a scalar, else the sum over the last axis of ``x1`` and the last but one of ``x2``.
 
@@ -133,6 +137,7 @@ def dot(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: A
     return tensordot(wrap(a), wrap(b), axes=((len(a.shape) - 1,), (len(b.shape) - 2,)), preferred_element_type=preferred_element_type)
 
 
+@replayed(2)
 def inner(x1: Any, x2: Any, /, *, precision: Any = None, preferred_element_type: Any = None) -> Tensor:
     """Inner product: the sum of products over the last axes of both, whose other axes follow each other.
 
@@ -155,6 +160,7 @@ def _scaled(what: str, x1: Any, x2: Any, preferred: Any) -> Tensor:
     return wrap(cast_node(record(ew.mul, (a, b)), dtype))
 
 
+@replayed(2)
 def outer(x1: Any, x2: Any, /) -> Tensor:
     """Outer product (m, n): every product of an element of ``x1`` with one of ``x2``, both flattened.
 
@@ -166,6 +172,7 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
     return FUNCTIONS["multiply"](a.reshape((-1, 1)), b.reshape((1, -1)))
 
 
+@replayed(2)
 def tensordot(x1: Any, x2: Any, /, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None) -> Tensor:
     """Sum of products over ``axes``: the last n of ``x1`` with the first n of ``x2``, or a pair of sequences of axes.
 
@@ -418,6 +425,7 @@ def cross(x1: Any, x2: Any, /, axisa: int = -1, axisb: int = -1, axisc: int = -1
     return moveaxis(concat([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axis=-1), -1, axisc)
 
 
+@replayed(2)
 def vdot(x1: Any, x2: Any, /) -> Tensor:
     """Dot product of two arrays flattened, the first conjugated; a scalar in their common type.
 

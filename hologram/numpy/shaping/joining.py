@@ -20,6 +20,7 @@ from hologram.support.user_lines import located
 from hologram.trace.checks import has_items, integer, items
 from hologram.trace.decisions import decided, least, most
 from hologram.trace.recorder import cast_node, plain, record
+from hologram.trace.replayed import replayed
 from hologram.trace.tensor import Tensor
 
 __all__ = [
@@ -45,6 +46,7 @@ def joined(nodes: Sequence[Node], axis: int) -> Node:
     return nodes[0] if len(nodes) == 1 else record(concatenate_row, tuple(nodes), (axis,))
 
 
+@replayed(1)
 def concat(arrays: Sequence[Any], /, axis: int | None = 0, *, dtype: Any = None, casting: str = "same_kind") -> Tensor:
     """Joins arrays along an existing axis; for ``axis`` None they are flattened first.
 
@@ -82,6 +84,7 @@ def append(x: Any, values: Any, axis: int | None = None) -> Tensor:
     return concat((x, values), axis=axis)
 
 
+@replayed(1)
 def stack(arrays: Sequence[Any], /, axis: int = 0, *, dtype: Any = None, casting: str = "same_kind") -> Tensor:
     """Joins arrays of one shape along a new axis, at the position ``axis`` of the result.
 

@@ -17,15 +17,17 @@ from hologram.ir.leaves import leaf
 from hologram.primitives.markers import place
 from hologram.settings import settings
 from hologram.support import debug
-from hologram.trace.compiling import op_by_op
+from hologram.trace.compiling import native_steps, op_by_op
 
 COMPILE_NS = 6e6  # that compiling a program takes, ...
 COMPILE_NODE_NS = 2e6  # ... and each of its nodes adds
 BUDGET = 1 / 2  # of what compiling takes, for one structure
-MAX_RUNS = 32  # of one expression with the same numbers: what comes as often tends to come on
+MAX_RUNS = 32  # of one expression with the same numbers by Python: what comes as often tends to come on
+KERNEL_RUNS = 8  # of it by Python, until native code gets it though ops of it have to be compiled first
 MAX_RUN = 1 / 64  # of what compiling takes: a longer run is not small work
 MAX_ELEMENTS = 1 << 14  # of a value that is computed: larger ones are worth fusion, and memory that is used again
-LEGALIZE_NS = 2e5  # that a graph takes to be split into steps
+GRANT = 1 / 8  # of what a structure has left, for the runs of one expression by native code until they are counted
+LEGALIZE_NS = 1e5  # that a graph takes to be split into steps
 ELEMENT_NS = 0.5  # of an element of an op
 MAX_NODES = 64
 
@@ -33,14 +35,16 @@ _KINDS = frozenset(("leaf", "elementwise", "movement", "gather", "reduce", "scan
 
 
 class Immediate:
-    """A program that runs op by op, and what it costs the structure that it belongs to. ``left``: how often it may still run."""
+    """A program that runs op by op, and what it costs the structure that it belongs to. ``left``: how often Python may still run it."""
 
-    __slots__ = ("program", "structure", "left")
+    __slots__ = ("program", "structure", "left", "native", "runs")
     remote = False
     reusable: tuple[Any, ...] = ()
 
     def __init__(self, program: Any, structure: Any) -> None:
         self.program, self.structure, self.left = program, structure, MAX_RUNS
+        self.native: Any = None  # its form for native code, once it is known; False: it has none
+        self.runs = 0  # that native code has been granted
 
     @property
     def nbytes(self) -> int:
@@ -56,6 +60,52 @@ class Immediate:
         if debug.watchers:
             debug.noted("an expression op by op", start)
         return found
+
+    def for_native_code(self) -> Any:
+        """The program in the form in which native code runs it, when it has come again; None before, and where there is none."""
+        if self.native is None:
+            ran = MAX_RUNS - self.left
+            if ran > 0 and (made := native_form(self.program, ran >= KERNEL_RUNS)) is not None:
+                self.native = made
+            elif ran > KERNEL_RUNS:
+                self.native = False
+        return self.native or None
+
+    def granted(self) -> int:
+        """How often native code may run it until Python is asked again, which takes a part of what the structure has left; what ran is charged."""
+        used = self.runs - self.native.left
+        self.structure.left -= used * self.native.ns
+        if self.native.left:
+            self.runs -= used
+            return self.runs
+        self.runs = int(self.structure.left * GRANT / self.native.ns)
+        if self.runs < MAX_RUNS:
+            self.structure.left = 0.0
+        return self.runs
+
+
+def moved_natively(walk: Any) -> tuple[Any, int] | None:
+    """The program of a walk that moves elements in the form in which native code runs it, and how often it may until that has taken as long as
+    compiling it; None where it has none."""
+    try:
+        program = op_by_op(walk.graph(), math.inf)
+    except HologramError as e:
+        if settings.verify and is_defect(e):
+            raise
+        return None
+    native = None if program is None else native_form(program, True)
+    return None if native is None else (native, int(BUDGET * compile_ns(walk.order) / native.ns))
+
+
+def native_form(program: Any, compiles: bool) -> Any:
+    """The form in which native code runs a program op by op; None where it has none. Kernels that are not ready are compiled where ``compiles`` says
+    so."""
+    try:
+        return native_steps(program, compiles)
+    except HologramError as e:
+        if settings.verify and is_defect(e):
+            raise
+        return None
 
 
 def compile_ns(order: Sequence[Any]) -> float:

@@ -10,13 +10,20 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hologram.settings import settings
+from hologram.trace.host_movement import HostMovement, Spent
 from hologram.trace.lazy_programs.donation import MAX_NODES, MIN_DONATED_BYTES
+from hologram.trace.lazy_programs.immediate import Immediate, moved_natively
 from hologram.trace.lazy_programs.structure import KNOWN_TO_RULES, MAX_SCALARS, operands
 from hologram.trace.native_operators import make_native
-from hologram.trace.recorder import Pending
+from hologram.trace.recorder import Pending, remember
+from hologram.trace.tensor import Tensor
 
 RUNS = 4  # of a program by Python before its expression is handed over, and again where native code did not find it
 
+
+MOVED_SETS = 16  # of numbers of one structure that NumPy moves, which are handed over: more tend to be as many as come
+_not_native: dict[Any, None] = {}  # keys of what NumPy moves, and native code does not
 
 _realise: Callable[..., bool] | None = None  # of native code, once it has been told of an expression
 
@@ -24,8 +31,9 @@ _realise: Callable[..., bool] | None = None  # of native code, once it has been 
 @functools.cache
 def _known_expressions() -> Any:
     """What native code knows; None where there is no native code. It needs LLVM, so it is imported when a program has run."""
-    from hologram.backends.native import expressions
+    from hologram.backends.native import dispatch, expressions
 
+    dispatch.register_tensor_class(Tensor)
     found = expressions.known_expressions(Pending, operands, KNOWN_TO_RULES, MAX_SCALARS)
     if found is not None:
         make_native()
@@ -43,14 +51,16 @@ def hand_over(walk: Any, asked: int, executable: Any) -> bool:
 
     Whether native code may run it at once, though ``walk`` refers to the memory of arguments.
     """
-    global _realise
+    if type(executable) is Immediate:
+        return not settings.profile and _hand_over_steps(walk, asked, executable)
+    if type(executable) is HostMovement:
+        return not settings.profile and executable.spent is not None and _hand_over_movement(walk, asked, executable.spent)
     if getattr(executable, "address", None) is None:
         return False
     executable.lazy_runs += 1
     if executable.lazy_runs < RUNS:
         return False
     executable.lazy_runs = 0
-    known = _known_expressions()
     storages = walk.storages
     donors = [
         (i, d)
@@ -58,13 +68,40 @@ def hand_over(walk: Any, asked: int, executable: Any) -> bool:
         for d in numbers
         if of.nbytes >= MIN_DONATED_BYTES and d < len(storages) and storages[d].aval is of and len(walk.order) <= MAX_NODES
     ]
-    if known is None or not known.add(walk.order, asked, walk.roots, executable, donors):
+    return _hand_over(walk, asked, executable, donors) and not donors
+
+
+def _hand_over_steps(walk: Any, asked: int, executable: Immediate) -> bool:
+    """Hands over what Python has run op by op before."""
+    program = executable.for_native_code()
+    return program is not None and _hand_over(walk, asked, program, (), executable.granted())
+
+
+def _hand_over_movement(walk: Any, asked: int, spent: Spent) -> bool:
+    """Hands over what NumPy has moved before."""
+    structure = walk.structure
+    if structure.moved_sets == MOVED_SETS or walk.key in _not_native:
+        return False
+    found = moved_natively(walk)
+    if found is None or not _hand_over(walk, asked, found[0], (), found[1]):
+        remember(_not_native, walk.key, None)
+        return False
+    structure.moved_sets += 1
+    spent.exhaust(walk.key)
+    return True
+
+
+def _hand_over(walk: Any, asked: int, executable: Any, donors: Sequence[tuple[int, int]], runs: int = -1) -> bool:
+    global _realise
+    known = _known_expressions()
+    if known is None or not known.add(walk.order, asked, walk.roots, executable, donors, runs):
         return False
     _realise = known.realise
-    return not donors
+    return True
 
 
 def clear() -> None:
     """Native code forgets all expressions."""
+    _not_native.clear()
     if _realise is not None:
         _known_expressions().clear()

@@ -124,7 +124,7 @@ def _constant(attrs: tuple[str, bytes]) -> Any:
 class Structure:
     """What is known of the graphs of one structure, whose key is ``key``."""
 
-    __slots__ = ("key", "programs", "seen", "by_value", "frequent", "left", "moves", "_earlier")
+    __slots__ = ("key", "programs", "seen", "by_value", "frequent", "moved_sets", "left", "moves", "_earlier")
 
     def __init__(self, key: tuple[Any, ...], order: Sequence[Any]) -> None:
         self.key = key
@@ -132,6 +132,7 @@ class Structure:
         self.moves = all(map(is_run, order))  # whether NumPy gives its bits
         self._earlier: Numbers | None | type = Structure  # which stands for what was not yet looked for
         self.frequent = 0  # how many sets have got programs by value for their uses
+        self.moved_sets = 0  # how many sets that NumPy moves native code has got
         self.programs: list[Program] = []
         self.seen: list[Numbers] = []  # the latest sets that have programs by value, or ran op by op
         self.by_value = False  # whether it stays at them

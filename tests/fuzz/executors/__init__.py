@@ -37,6 +37,7 @@ EXECUTORS: list[Executor] = [  # in the order in which seeds draw them
     libraries.by_values,
     libraries.jax_steps,
     compiled.known_expressions,
+    compiled.native_steps,
 ]
 
 __all__ = ["EXECUTORS", "Executor", "Run", "Skipped"]

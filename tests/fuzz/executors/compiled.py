@@ -98,6 +98,18 @@ def known_expressions(run: Run) -> None:
         judge.same_bits("realised by native code", found[0], again)
 
 
+@executor(0.3)
+def native_steps(run: Run) -> None:
+    """Recorded and run op by op, however large, by Python, then by native code: the same bits."""
+    lazy_tensors.clear()
+    everything = mock.patch.multiple(immediate, MAX_NODES=10**9, MAX_ELEMENTS=10**9, MAX_RUN=1e9, KERNEL_RUNS=0)
+    with everything, mock.patch.object(lazy_tensors, "MOVED_PER_WALK", 1), override(op_by_op=True):
+        found = [arrays(run.function(*[hg.tensor(a) for a in run.given])) for _ in range(4)]
+    lazy_tensors.clear()
+    for again in found[1:]:
+        judge.same_bits("run op by op by native code", found[0], again)
+
+
 def _step_by_step(run: Run) -> list[np.ndarray]:
     """The program's results where each step is realised before the next."""
     if run.case.transform:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import warnings
 from collections.abc import Iterator
@@ -12,10 +14,11 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
+from hologram.backends.native.module import why_not_native
 from hologram.errors import ShapeError
 from hologram.settings import override
 from hologram.trace import lazy
-from hologram.trace.lazy_programs import immediate
+from hologram.trace.lazy_programs import immediate, numbers
 
 X = np.linspace(0.5, 1.5, 300, dtype=np.float32)
 
@@ -31,7 +34,8 @@ def _expression(x: Any) -> Any:
     return hnp.sqrt(hnp.exp(x) * x + 1) / x.sum()
 
 
-def test_a_new_expression_compiles_nothing_and_one_that_keeps_coming_is_compiled(compilations: list[Any]) -> None:
+def test_a_new_expression_compiles_nothing_and_one_that_keeps_coming_is_compiled(compilations: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(immediate.Immediate, "for_native_code", lambda self: None)
     x = hg.tensor(X)
     first = np.asarray(_expression(x))
     for _ in range(immediate.MAX_RUNS - 1):
@@ -41,6 +45,42 @@ def test_a_new_expression_compiles_nothing_and_one_that_keeps_coming_is_compiled
     assert len(compilations) == 1
     np.testing.assert_array_equal(np.asarray(_expression(x)), first)
     assert len(compilations) == 1
+
+
+@pytest.mark.skipif(why_not_native() is not None, reason=f"no native calls: {why_not_native()}")
+def test_native_code_runs_what_comes_again_until_compiling_pays(compilations: list[Any], walks: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numbers, "BUDGET", 5e-2)
+    x = hg.tensor(X)
+    first = np.asarray(_expression(x))
+    for _ in range(20):
+        np.testing.assert_array_equal(np.asarray(_expression(x)), first)
+    assert not compilations and len(walks) < immediate.KERNEL_RUNS + 3
+    for _ in range(2000):
+        np.testing.assert_array_equal(np.asarray(_expression(x)), first)
+    assert len(compilations) == 1 and len(walks) < 40
+
+
+@pytest.mark.skipif(why_not_native() is not None, reason=f"no native calls: {why_not_native()}")
+def test_what_numpy_moves_is_known_when_it_comes_again(walks: list[int]) -> None:
+    x = hg.tensor(X)
+    for _ in range(400):
+        np.testing.assert_array_equal(np.asarray(x > 1), X > 1)
+        np.testing.assert_array_equal(np.asarray(hg.block_until_ready(x.reshape(10, 30).T)), X.reshape(10, 30).T)
+    assert len(walks) < 30
+
+
+@pytest.mark.skipif(why_not_native() is not None, reason=f"no native calls: {why_not_native()}")
+def test_native_code_serves_processes_that_never_wait() -> None:
+    """It knows Tensors without a jitted function, or block_until_ready, having been looked at."""
+    script = """
+import numpy as np, hologram.numpy as hnp
+from hologram.trace.lazy_programs import known
+x = hnp.linspace(0, 1, 50)
+for _ in range(40):
+    np.asarray(hnp.exp(x) * x + 1)
+assert known.realise_known([hnp.exp(x) * x + 1])
+"""
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_new_sizes_are_compiled_together_when_there_are_many(compilations: list[Any]) -> None:

@@ -19,32 +19,21 @@ from hologram.backends.native.module import why_not_native
 from hologram.errors import NonFiniteError, OutOfMemory
 from hologram.settings import override
 from hologram.trace import lazy
-from hologram.trace.lazy_programs import cache, known
+from hologram.trace.lazy_programs import cache, immediate, known
 
 pytestmark = pytest.mark.skipif(why_not_native() is not None, reason=f"no native calls: {why_not_native()}")
 
 
-@pytest.fixture
-def at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Expressions are compiled at once, and handed over at their first run."""
+@pytest.fixture(params=["compiled", "op by op"])
+def at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Expressions are compiled at once, and handed over at their first run; or small ones run op by op, and are handed over at their second."""
     monkeypatch.setattr(known, "RUNS", 1)
-    with override(op_by_op=False):
+    monkeypatch.setattr(immediate, "KERNEL_RUNS", 0)
+    monkeypatch.setattr(lazy, "MOVED_PER_WALK", 1)
+    lazy.clear()
+    with override(op_by_op=request.param == "op by op"):
         yield
     lazy.clear()
-
-
-@pytest.fixture
-def walks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The nodes of each walk of Python's."""
-    seen: list[int] = []
-    python = lazy._Walk.__init__
-
-    def counted(self: Any, roots: list[Any]) -> None:
-        python(self, roots)
-        seen.append(len(self.order))
-
-    monkeypatch.setattr(lazy._Walk, "__init__", counted)
-    return seen
 
 
 def ready(x: Any) -> Any:
@@ -253,12 +242,15 @@ def test_settings_are_followed(at_once: None, walks: list[int]) -> None:
 
 def test_programs_may_go(at_once: None) -> None:
     x = hg.tensor([1.0, 2.0, 3.0])
-    for _ in range(3):
-        ready(x * x + x)
-    assert len(known._known_expressions()) > 0
-    cache.programs.clear()
-    gc.collect()
-    assert len(known._known_expressions()) == 0
+    for on in (False, True):  # steps are not the cache's: they stay
+        lazy.clear()
+        with override(op_by_op=on):
+            for _ in range(3):
+                ready(x * x + x)
+            assert len(known._known_expressions()) > 0
+            cache.programs.clear()
+            gc.collect()
+            assert len(known._known_expressions()) == on
     np.testing.assert_array_equal(np.asarray(ready(x * x + x)), [2, 6, 12])
 
 

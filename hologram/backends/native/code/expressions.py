@@ -362,6 +362,8 @@ def run_expression(context: Context, expression: Expression) -> i64:
     Py_IncRef(kept)
     keep_all(nodes, count)
     keep_all(Pointers(offset(nodes, LEAVES_AT << 3)), leaves)
+    context.steps = expression.steps
+    context.n_steps = expression.n_steps
     done = execute(context, expression.graph, slots, expression.arena_bytes, expression.flags)
     if done != 0:
         done = settle_roots(context, expression, nodes, storages)
@@ -393,8 +395,10 @@ def realise_pending(context: Context, tensors: Array[ptr], count: i64) -> ptr:
     if n == 0:
         return process.false
     expression = find_expression(Words(offset(context.words, KEY_AT << 3)), n)
-    if expression is None or (expression.needs_donor != 0 and has_donor(context, expression) == 0):
+    if expression is None or expression.left == 0 or (expression.needs_donor != 0 and has_donor(context, expression) == 0):
         return process.false
+    if expression.left > 0:
+        expression.left -= 1
     if run_expression(context, expression) == 0:
         return None
     for i in range(count):

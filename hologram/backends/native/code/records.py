@@ -145,6 +145,8 @@ class Context(Struct):
     size: i64
     writes: i64
     bars: i64  # loops of the call that count their steps in a slot, progress.py
+    steps: ptr  # of a program that runs op by op, steps.py
+    n_steps: i64
 
 
 class Graph(Function):
@@ -219,6 +221,30 @@ class Bound(Struct):
     symbols: Array[i64]
 
 
+# --- programs that run op by op -------------------------------------------------------------------------------------------------------------
+
+
+class UfuncLoop(Function):
+    """An inner loop of a NumPy ufunc."""
+
+    def __call__(self, args: ptr, count: ptr, strides: ptr, data: ptr) -> void:
+        raise NotImplementedError
+
+
+class Step(Struct):
+    """One op of a program that runs op by op, laid out by native_steps.py: a graph, a loop of NumPy's, or a strided copy."""
+
+    graph: Graph
+    loop: UfuncLoop
+    data: ptr  # of the loop
+    count: i64  # elements that the loop or the copy writes
+    n_operands: i64
+    result_at: i64  # among the arguments
+    places: Array[i64]  # of the operands and the result: slots of the program, or -1 - bytes from the start of the arena
+    args: Array[ptr]  # of the graph or loop: operands, constants of the graph, the result, its integers
+    strides: Array[i64]  # of the loop's arguments; of a copy: see steps.py
+
+
 # --- lazily recorded expressions ------------------------------------------------------------------------------------------------------------
 
 
@@ -254,6 +280,9 @@ class Expression(Struct):
     arena_bytes: i64
     flags: i64
     needs_donor: i64  # it takes long where no root takes over memory: then Python runs it, which gives up the GIL
+    left: i64  # runs until Python is to serve it; negative: no end of them
+    n_steps: i64  # of a program that runs op by op; 0 for a compiled one
+    steps: Array[Step]
     n_constants: i64
     n_roots: i64
     n_donors: i64
