@@ -191,8 +191,8 @@ def accumulated(x: Node, y: Node) -> Node:
 
 
 def _amid_negative_zeros(x: Node) -> Node | None:
-    """``x`` with -0.0 for the zeros that it was padded with, None if it was not. ``y + -0.0`` has the bits of y: so a sum has those of a sum window by
-    window, which symbolic extents and steps between elements do not allow."""
+    """``x`` with -0.0 for the zeros that it was padded with, None if it was not. ``y + -0.0`` has the bits of y: so a sum has those of a sum window
+    by window, which symbolic extents and steps between elements do not allow."""
     moves = []
     while x.op in (pad, slice_, reshape, transpose) and (x.op is not pad or _is_zero(x.inputs[1])):
         moves.append(x)

@@ -23,6 +23,7 @@ from hologram.numpy.indexing.read import take, take_along_axis
 from hologram.numpy.shaping.joining import concat, stack
 from hologram.primitives import sorting as rows
 from hologram.support.user_lines import located
+from hologram.trace.array_classes import known_array
 from hologram.trace.checks import choice, integer, items
 from hologram.trace.convert import tensor
 from hologram.trace.operators import extent_node, promoted
@@ -183,7 +184,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
     >>> hnp.digitize([0.5, 1.0, 9.0], [0.0, 1.0, 2.0])
     Tensor([1, 2, 3], dtype=int64)
     """
-    edges: Any = bins if type(bins) is Tensor else np.asarray(bins)
+    edges: Any = bins if type(bins) is Tensor else known_array(bins, "digitize")
     if edges.ndim != 1:
         raise located(ShapeError(f"digitize takes bins of one axis, not shape {list(edges.shape)}"))
     side = "left" if right else "right"
