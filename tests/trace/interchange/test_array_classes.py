@@ -14,7 +14,7 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram.errors import ArgumentError, HologramError
 from tests.support.optable import seeded
-from tests.test_misuse import FUNCTIONS
+from tests.support.public_functions import FUNCTIONS
 
 # They ask about types alone, take bytes, do not look at the argument, or hand it to the user's function.
 NO_VALUES = {
