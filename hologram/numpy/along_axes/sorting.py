@@ -11,11 +11,12 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.ir.node import Node
 from hologram.ir.op import Op
 from hologram.ir.symbolic import prod
 from hologram.numpy.along_axes.ordering import complex_order, unique_of_size
 from hologram.numpy.along_axes.reductions import cumsum, max, min
-from hologram.numpy.arguments import array, axis_of, reshaped, wrap
+from hologram.numpy.arguments import array, axis_of, reshaped, weakly, wrap
 from hologram.numpy.creation import arange, full, zeros
 from hologram.numpy.elementwise.functions import FUNCTIONS
 from hologram.numpy.elementwise.functions import where as chosen
@@ -145,6 +146,15 @@ def _less(a: Tensor, b: Tensor) -> Tensor:
     return less | (isnan(b) & ~isnan(a))
 
 
+def _comparable(x1: Any, x2: Any, what: str) -> tuple[Node, Node]:
+    """Both in their common type; integers that have no common integer type as they are, so that comparisons lose no digits."""
+    a, b = (weakly(x, what) for x in (x1, x2))
+    if a.dtype.kind in "iu" and b.dtype.kind in "iu" and not dtypes.promote(a._aval()[1], b._aval()[1]).is_integer:
+        return array(a, what), array(b, what)
+    (p, q), _, _ = promoted(what, (x1, x2))
+    return p, q
+
+
 def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) -> Tensor:
     """Indices at which the elements of ``x2`` would be inserted into the sorted vector ``x1``; int64, of the shape of ``x2``.
 
@@ -157,7 +167,7 @@ def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) ->
     Tensor([2, 2], dtype=int64)
     """
     choice(side, "searchsorted", "side", ("left", "right"))
-    (a, v), _, _ = promoted("searchsorted", (x1, x2))
+    a, v = _comparable(x1, x2, "searchsorted")
     if len(a.shape) != 1:
         raise located(ShapeError(f"searchsorted takes one sorted axis, not shape {list(a.shape)}"))
     ordered, values = wrap(a), wrap(v)
@@ -213,7 +223,7 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
     Tensor([[False,  True],
             [False,  True]], dtype=bool)
     """
-    (a, b), _, _ = promoted("isin", (x1, x2))
+    a, b = _comparable(x1, x2, "isin")
     elements, test = wrap(a), sort(wrap(b), None)
     if test.size == 0:
         return full(a.shape, invert, dtype=dtypes.bool_)
