@@ -12,14 +12,8 @@ import pytest
 
 import hologram as hg
 from tests.support.optable import seeded
+from tests.support.public_functions import FUNCTIONS
 
-NAMESPACES = {"numpy": hg.numpy, "nn": hg.nn, "linalg": hg.linalg, "fft": hg.fft, "random": hg.random, "special": hg.special}
-FUNCTIONS = [
-    pytest.param(f, id=f"{name}.{f.__name__}")
-    for name, namespace in NAMESPACES.items()
-    for f in (getattr(namespace, n) for n in namespace.__all__)
-    if callable(f) and not isinstance(f, type)
-]
 PLAIN: list[Any] = [np.ones((2, 3), np.float32), np.eye(3), hg.tensor([1.0, 2.0, 3.0]), hg.tensor([1, 0, 2])]
 STRANGE: list[Any] = [
     None, "a", b"a", 2.5, -1, 0, 3, 1j, float("nan"), True, object(), slice(1), {}, (), (0,), (5,), (2.5,), [1, "a"], np.ones(3), np.array("a"),

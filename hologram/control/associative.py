@@ -7,13 +7,15 @@ from typing import Any
 
 from hologram import tree
 from hologram.errors import ArgumentError, IndexOutOfRange, ShapeError
-from hologram.ir.symbolic import floordiv, is_static
+from hologram.ir.symbolic import Int, floordiv, is_static
 from hologram.support.user_lines import located
 from hologram.trace.checks import as_function, integer
 from hologram.trace.decisions import decided
+from hologram.trace.operators import node_of, wrap
 from hologram.trace.recorder import plain
 from hologram.trace.symbolic_extent import extent
 from hologram.trace.tensor import Tensor, namespace
+from hologram.transform.nodes import placed
 from hologram.transform.tree_axes import without_axes
 
 
@@ -48,8 +50,8 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     def cut(xs: list[Tensor], start: int, stop: Any, step: int = 1) -> list[Tensor]:
         return [x[(slice(None),) * a + (slice(start, stop, step),)] for x, a in zip(xs, axes, strict=True)]
 
-    def woven(even: list[Tensor], odd: list[Tensor]) -> list[Tensor]:
-        return [_interleave(hnp, x, y, a) for x, y, a in zip(even, odd, axes, strict=True)]
+    def woven(even: list[Tensor], odd: list[Tensor], n: Int) -> list[Tensor]:
+        return [_interleave(hnp, x, y, a, n) for x, y, a in zip(even, odd, axes, strict=True)]
 
     def run(xs: list[Tensor]) -> list[Tensor]:
         n = plain(xs[0].shape[axes[0]])
@@ -60,7 +62,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
         if n != 2:
             rest = combine(cut(pairs, 0, extent(floordiv(n - 1, 2))), cut(xs, 2, None, 2))
             even = [hnp.concat([x, y], axis=a) for x, y, a in zip(even, rest, axes, strict=True)]
-        return woven(even, pairs)
+        return woven(even, pairs, n)
 
     flipped = (lambda xs: [hnp.flip(x, axis=a) for x, a in zip(xs, axes, strict=True)]) if reverse else (lambda xs: xs)
     return tree.unflatten(treedef, flipped(run(flipped(arrays))))
@@ -73,14 +75,21 @@ def _axis(x: Tensor, axis: int) -> int:
     return axis % x.ndim
 
 
-def _interleave(hnp: Any, even: Tensor, odd: Tensor, axis: int) -> Tensor:
-    """``even[0], odd[0], even[1], …`` along ``axis``; ``even`` is as long as ``odd`` or longer by one."""
+def _interleave(hnp: Any, even: Tensor, odd: Tensor, axis: int, count: Int) -> Tensor:
+    """``even[0], odd[0], even[1], …`` along ``axis``, ``count`` in all; ``even`` is as long as ``odd`` or longer by one."""
     n, m = plain(even.shape[axis]), plain(odd.shape[axis])
     head = (slice(None),) * axis
-    if not is_static(n - m):  # by a place too many, of which nothing is read where there is none
-        filled = hnp.concat([odd, even[(*head, slice(0, 1))]], axis=axis)[(*head, slice(0, extent(n)))]
-        paired = hnp.reshape(hnp.stack([even, filled], axis=axis + 1), (*even.shape[:axis], extent(2 * n), *even.shape[axis + 1 :]))
-        return paired[(*head, slice(0, extent(n + m)))]
+    if not is_static(n - m):  # each with gaps between its elements, so that a cotangent's way back cuts and pads nothing
+        first = hnp.reshape(hnp.arange(extent(count)) % 2 == 0, (-1, *(1,) * (even.ndim - axis - 1)))
+        return hnp.where(first, _with_gaps(even, axis, 0, count), _with_gaps(odd, axis, 1, count))
     paired = hnp.stack([even[(*head, slice(0, m))], odd], axis=axis + 1)
     paired = hnp.reshape(paired, (*even.shape[:axis], 2 * m, *even.shape[axis + 1 :]))
     return paired if n == m else hnp.concat([paired, even[(*head, slice(m, None))]], axis=axis)
+
+
+def _with_gaps(x: Tensor, axis: int, start: int, count: Int) -> Tensor:
+    """``x`` at every second of ``count`` places along ``axis``, from ``start`` on."""
+    node = node_of(x)
+    shape = (*node.shape[:axis], count, *node.shape[axis + 1 :])
+    along = [i == axis for i in range(len(shape))]
+    return wrap(placed(node, shape, [start if here else 0 for here in along], [2 if here else 1 for here in along]))

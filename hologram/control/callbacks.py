@@ -17,6 +17,7 @@ from hologram.primitives.host.host_op import Call, callback
 from hologram.primitives.host.host_op import Type as HostType
 from hologram.support.user_lines import located, where
 from hologram.trace import tree
+from hologram.trace.array_classes import known_array
 from hologram.trace.checks import as_function, shape_of
 from hologram.trace.recorder import record, suspended
 from hologram.trace.tree import Treedef
@@ -100,7 +101,7 @@ class UserCall(Call):
         return [self._checked(x, (*lead, *shape), dtype) for x, (shape, dtype) in zip(leaves, self.types, strict=True)]
 
     def _checked(self, x: Any, shape: Any, dtype: dtypes.DType) -> np.ndarray:
-        value = np.asarray(x, dtype.np if type(x) in (bool, int, float, complex) else None)
+        value = known_array(x, self.what, dtype.np if type(x) in (bool, int, float, complex) else None)
         if value.shape != shape:
             raise self._error(ShapeError, f"gave an array of shape {list(value.shape)} where {list(shape)} was promised")
         if value.dtype != dtype.np:

@@ -21,6 +21,7 @@ from hologram.primitives.complex import parts as complexes
 from hologram.primitives.iota import iota
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
+from hologram.trace.array_classes import known_array
 from hologram.trace.checks import choice, extent, integer, shape_of
 from hologram.trace.convert import asarray, from_dlpack, put, tensor
 from hologram.trace.diagnostics.origins import traced_size
@@ -392,7 +393,7 @@ def geomspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True
     if type(start) is Tensor or type(stop) is Tensor:
         return wrap(cast_to(_geometric(start, stop, count, endpoint), dtype))
     with np.errstate(all="ignore"):
-        found = np.geomspace(start, stop, count, endpoint)
+        found = np.geomspace(known_array(start, "geomspace"), known_array(stop, "geomspace"), count, endpoint)
     return tensor(found, dtype=dtypes.default_float if dtype is None else dtype)
 
 

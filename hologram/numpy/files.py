@@ -12,6 +12,7 @@ from hologram.errors import ArgumentError
 from hologram.numpy.along_axes.ordering import complex_sorted
 from hologram.numpy.arguments import array, wrap
 from hologram.support.user_lines import located
+from hologram.trace.array_classes import known_array
 from hologram.trace.convert import asarray
 from hologram.trace.tensor import Tensor
 
@@ -54,7 +55,7 @@ def save(file: Any, arr: Any, allow_pickle: bool = True) -> None:
     >>> import io
     >>> hnp.save(io.BytesIO(), hnp.ones(2))
     """
-    np.save(_opened(file, "save"), np.asarray(arr), allow_pickle=allow_pickle)
+    np.save(_opened(file, "save"), known_array(arr, "save"), allow_pickle=allow_pickle)
 
 
 def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None:
@@ -63,7 +64,8 @@ def savez(file: Any, *args: Any, allow_pickle: bool = True, **kwds: Any) -> None
     >>> import io
     >>> hnp.savez(io.BytesIO(), hnp.ones(2), b=hnp.zeros(1))
     """
-    np.savez(_opened(file, "savez"), *[np.asarray(x) for x in args], allow_pickle=allow_pickle, **{k: np.asarray(x) for k, x in kwds.items()})
+    named = {k: known_array(x, "savez") for k, x in kwds.items()}
+    np.savez(_opened(file, "savez"), *[known_array(x, "savez") for x in args], allow_pickle=allow_pickle, **named)
 
 
 def frombuffer(buffer: Any, dtype: Any = float, count: int = -1, offset: int = 0) -> Tensor:
@@ -113,7 +115,7 @@ def array_repr(arr: Any, max_line_width: int | None = None, precision: int | Non
     >>> hnp.array_repr(hnp.ones(2))
     'array([1., 1.], dtype=float32)'
     """
-    return np.array_repr(np.asarray(arr), max_line_width, precision, suppress_small)
+    return np.array_repr(known_array(arr, "array_repr"), max_line_width, precision, suppress_small)
 
 
 def array_str(a: Any, max_line_width: int | None = None, precision: int | None = None, suppress_small: bool | None = None) -> str:
@@ -122,7 +124,7 @@ def array_str(a: Any, max_line_width: int | None = None, precision: int | None =
     >>> hnp.array_str(hnp.asarray([1.23456, 2.0]), precision=2)
     '[1.23 2.  ]'
     """
-    return np.array_str(np.asarray(a), max_line_width, precision, suppress_small)
+    return np.array_str(known_array(a, "array_str"), max_line_width, precision, suppress_small)
 
 
 def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "greedy") -> tuple[list[Any], str]:

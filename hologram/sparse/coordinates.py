@@ -14,6 +14,7 @@ from hologram.sparse.products import scattered_product, sorted_product
 from hologram.sparse.rows import CSR
 from hologram.support.user_lines import located
 from hologram.trace import tree
+from hologram.trace.array_classes import known_array
 from hologram.trace.tensor import Tensor
 
 __all__ = ["BCOO"]
@@ -51,7 +52,7 @@ class BCOO(Matrix):
     @classmethod
     def fromdense(cls, x: Any, *, nse: int | None = None) -> BCOO:
         """The elements of a known matrix that are not 0, and zeros up to ``nse`` of them. Raises TracedValueError while tracing."""
-        known = np.asarray(x)
+        known = known_array(x, "BCOO.fromdense")
         if known.ndim != 2:
             raise located(ShapeError(f"BCOO.fromdense takes a matrix, not an array of shape {list(known.shape)}"))
         places = np.argwhere(known)

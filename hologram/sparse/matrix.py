@@ -13,6 +13,7 @@ from hologram import dtypes
 from hologram.errors import ArgumentError, IndexOutOfRange, ShapeError, UnsupportedError
 from hologram.numpy.arguments import as_tensor, wrap
 from hologram.support.user_lines import located
+from hologram.trace.array_classes import known_array
 from hologram.trace.checks import integer, items
 from hologram.trace.operators import promoted
 from hologram.trace.tensor import Tensor
@@ -44,7 +45,7 @@ def index_array(x: Any, what: str, role: str, below: int) -> Any:
         if x.dtype.kind not in "iu":
             raise located(ArgumentError(f"{what}: {role} are integers, not {x.dtype}"))
         return x if x.dtype.kind == "u" else x.astype("uint32" if below < 2**32 else "uint64")
-    known = np.asarray(x)
+    known = known_array(x, what)
     if known.dtype.kind not in "iu" and known.size:
         raise located(ArgumentError(f"{what}: {role} are integers, not {known.dtype}"))
     if known.size and (int(known.min()) < 0 or int(known.max()) >= below):

@@ -13,6 +13,7 @@ from hologram.sparse.matrix import Matrix, extents, index_array, is_known, parts
 from hologram.sparse.products import row_product, segments_of
 from hologram.support.user_lines import located
 from hologram.trace import tree
+from hologram.trace.array_classes import known_array
 from hologram.trace.tensor import Tensor
 
 __all__ = ["CSR"]
@@ -57,7 +58,7 @@ class CSR(Matrix):
     @classmethod
     def fromdense(cls, x: Any) -> CSR:
         """The elements of a known matrix that are not 0. Raises TracedValueError while tracing."""
-        known = np.asarray(x)
+        known = known_array(x, "CSR.fromdense")
         if known.ndim != 2:
             raise located(ShapeError(f"CSR.fromdense takes a matrix, not an array of shape {list(known.shape)}"))
         rows, columns = np.nonzero(known)

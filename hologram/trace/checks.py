@@ -11,10 +11,13 @@ from hologram.ir.op import Shape
 from hologram.ir.symbolic import Expr, Int, bounds
 from hologram.support.user_lines import located
 from hologram.support.wording import did_you_mean
+from hologram.trace.array_classes import check_unmasked
 from hologram.trace.diagnostics.origins import traced_size
 from hologram.trace.recorder import assume, plain
 
-__all__ = ["as_function", "choice", "extent", "has_items", "integer", "items", "number", "shape_of"]
+__all__ = [
+    "as_function", "choice", "extent", "has_items", "integer", "items", "number", "shape_of",
+]  # fmt: skip
 
 
 def integer(n: Any, what: str, role: str) -> int:
@@ -36,6 +39,7 @@ def items(values: Any, what: str, role: str = "arrays") -> list[Any]:
     """The items of a sequence of ``role``. Raises ArgumentError for what has none."""
     if not has_items(values):
         raise located(ArgumentError(f"{what} takes a sequence of {role}, not {type(values).__name__}"))
+    check_unmasked(values, what)
     return list(values)
 
 
@@ -58,6 +62,7 @@ def shape_of(shape: Any, what: str) -> Shape:
     if type(shape) is int and shape >= 0:
         return (shape,)
     if has_items(shape):
+        check_unmasked(shape, what)
         return tuple(extent(n, what) for n in shape)
     return (extent(shape, what),)
 

@@ -19,7 +19,8 @@ from hologram.primitives.markers import place
 from hologram.primitives.scalar.elementwise import cast_reference
 from hologram.support.user_lines import located
 from hologram.trace import hooks
-from hologram.trace.operators import SCALARS, check_unmasked, extent_node, node_of, weak_type, wrap
+from hologram.trace.array_classes import check_sequence, check_unmasked
+from hologram.trace.operators import SCALARS, extent_node, node_of, weak_type, wrap
 from hologram.trace.recorder import constant, current, fits, plain, record, require_whole, storage_module, transforming, whole_cast
 from hologram.trace.symbolic_extent import Extent
 from hologram.trace.tensor import Tensor, namespace
@@ -82,6 +83,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     """
     if type(x) is Tensor:
         return put(x, device)
+    check_unmasked(x, "from_dlpack")
     if not hasattr(x, "__dlpack__"):
         raise located(ArgumentError(f"from_dlpack takes an object with __dlpack__, not {type(x).__name__}"))
     if _is_on_device(x):
@@ -236,6 +238,7 @@ def _converted(array: Any, to: DType) -> np.ndarray:
 
 
 def _of_sequence(data: Any, to: DType | None) -> Tensor:
+    check_sequence(data, "tensor")
     elements = list(_flat(data))
     if any(type(x) is Tensor for x in elements):
         hnp = namespace()

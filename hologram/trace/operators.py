@@ -26,6 +26,7 @@ from hologram.primitives.scalar import elementwise as ew
 from hologram.settings import listeners
 from hologram.support.user_lines import located
 from hologram.trace import hooks, recorder
+from hologram.trace.array_classes import check_unmasked
 from hologram.trace.diagnostics.numpy_scalars import beside_scalars
 from hologram.trace.recorder import Pending, cast_node, constant, current, leaf_node, plain, record, remember
 from hologram.trace.symbolic_extent import Extent
@@ -154,16 +155,10 @@ def array_node(x: np.ndarray | np.generic) -> Node:
     return leaf_node(storage.copy_of(np.asarray(x)))
 
 
-def check_unmasked(x: np.ndarray | np.generic, what: str) -> None:
-    """Raises ArgumentError for a masked array, whose mask would be lost."""
-    if type(x) is not np.ndarray and isinstance(x, np.ma.MaskedArray):
-        raise located(ArgumentError(f"{what}: masked arrays are not supported: pass x.filled(value), or x.data and x.mask"))
-
-
 def is_operand(x: Any) -> bool:
     """Whether ops take ``x``; an infix operator leaves anything else to the other side."""
-    if isinstance(x, np.ndarray):
-        return x.dtype.kind != "O"  # objects may know what to do with a number; NumPy asks each
+    if isinstance(x, np.ndarray):  # objects may know what to do with a number; NumPy asks each; a matrix has products of its own
+        return x.dtype.kind != "O" and (type(x) is np.ndarray or not isinstance(x, np.matrix))
     return type(x) is tensor_class or type(x) in SCALARS or isinstance(x, (np.generic, Extent, *SEQUENCES))
 
 

@@ -179,11 +179,30 @@ def accumulated(x: Node, y: Node) -> Node:
             for windows in reversed(added):
                 whole = record(scatter_add, (whole, *windows.inputs[1:]), windows.attrs)
             return whole
-        if part.op is pad and _is_zero(part.inputs[1]) and all(isinstance(n, int) for widths in part.attrs for n in widths):
-            axes = tuple(a for a, widths in enumerate(zip(*part.attrs, strict=True)) if widths != (0, 0))
-            starts = [constant(part.attrs[0][a], dtypes.int64) for a in axes]
-            return record(scatter_add, (whole, part.inputs[0], *starts), (axes, 0)) if axes else add(whole, part.inputs[0])
+        amid = _amid_negative_zeros(part)
+        if amid is None:
+            continue
+        if amid.op is pad and all(isinstance(n, int) for widths in amid.attrs for n in widths):
+            axes = tuple(a for a, widths in enumerate(zip(*amid.attrs, strict=True)) if widths != (0, 0))
+            starts = [constant(amid.attrs[0][a], dtypes.int64) for a in axes]
+            return record(scatter_add, (whole, amid.inputs[0], *starts), (axes, 0)) if axes else add(whole, amid.inputs[0])
+        return add(whole, amid)
     return add(x, y)
+
+
+def _amid_negative_zeros(x: Node) -> Node | None:
+    """``x`` with -0.0 for the zeros that it was padded with, None if it was not. ``y + -0.0`` has the bits of y: so a sum has those of a sum window
+    by window, which symbolic extents and steps between elements do not allow."""
+    moves = []
+    while x.op in (pad, slice_, reshape, transpose) and (x.op is not pad or _is_zero(x.inputs[1])):
+        moves.append(x)
+        x = x.inputs[0]
+    if not any(move.op is pad for move in moves):
+        return None
+    fill = constant(complex(-0.0, -0.0) if x.dtype.is_complex else -0.0 if x.dtype.is_float else 0, x.dtype)
+    for move in reversed(moves):
+        x = record(move.op, (x, fill) if move.op is pad else (x,), move.attrs)
+    return x
 
 
 def _windows_amid_zeros(x: Node) -> list[Node]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from hologram import dtypes
 from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.ir.op import Op
@@ -14,6 +12,7 @@ from hologram.numpy.creation import full
 from hologram.numpy.elementwise.functions import clip
 from hologram.primitives import indexing
 from hologram.support.user_lines import located
+from hologram.trace.array_classes import known_array
 from hologram.trace.checks import choice, integer
 from hologram.trace.recorder import record
 from hologram.trace.tensor import Tensor
@@ -25,7 +24,7 @@ _MODES = ("drop", "fill", "clip", "promise_in_bounds")
 
 def _segment(name: str, op: Op, start: Any, data: Any, segment_ids: Any, num_segments: int | None, mode: str | None) -> Tensor:
     t = wrap(array(data, name))
-    known = segment_ids if type(segment_ids) is Tensor else np.asarray(segment_ids)
+    known = segment_ids if type(segment_ids) is Tensor else known_array(segment_ids, name)
     if known.dtype.kind not in "iu" and known.size:
         raise located(DTypeError(f"{name}: segment_ids are integers, not {known.dtype}"))
     if known.ndim != 1 or t.ndim == 0 or known.shape[0] != t.shape[0]:

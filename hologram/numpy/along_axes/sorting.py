@@ -11,11 +11,12 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.ir.node import Node
 from hologram.ir.op import Op
 from hologram.ir.symbolic import prod
 from hologram.numpy.along_axes.ordering import complex_order, unique_of_size
 from hologram.numpy.along_axes.reductions import cumsum, max, min
-from hologram.numpy.arguments import array, axis_of, reshaped, wrap
+from hologram.numpy.arguments import array, axis_of, reshaped, weakly, wrap
 from hologram.numpy.creation import arange, full, zeros
 from hologram.numpy.elementwise.functions import FUNCTIONS
 from hologram.numpy.elementwise.functions import where as chosen
@@ -23,6 +24,7 @@ from hologram.numpy.indexing.read import take, take_along_axis
 from hologram.numpy.shaping.joining import concat, stack
 from hologram.primitives import sorting as rows
 from hologram.support.user_lines import located
+from hologram.trace.array_classes import known_array
 from hologram.trace.checks import choice, integer, items
 from hologram.trace.convert import tensor
 from hologram.trace.operators import extent_node, promoted
@@ -144,6 +146,15 @@ def _less(a: Tensor, b: Tensor) -> Tensor:
     return less | (isnan(b) & ~isnan(a))
 
 
+def _comparable(x1: Any, x2: Any, what: str) -> tuple[Node, Node]:
+    """Both in their common type; integers that have no common integer type as they are, so that comparisons lose no digits."""
+    a, b = (weakly(x, what) for x in (x1, x2))
+    if a.dtype.kind in "iu" and b.dtype.kind in "iu" and not dtypes.promote(a._aval()[1], b._aval()[1]).is_integer:
+        return array(a, what), array(b, what)
+    (p, q), _, _ = promoted(what, (x1, x2))
+    return p, q
+
+
 def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) -> Tensor:
     """Indices at which the elements of ``x2`` would be inserted into the sorted vector ``x1``; int64, of the shape of ``x2``.
 
@@ -156,7 +167,7 @@ def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) ->
     Tensor([2, 2], dtype=int64)
     """
     choice(side, "searchsorted", "side", ("left", "right"))
-    (a, v), _, _ = promoted("searchsorted", (x1, x2))
+    a, v = _comparable(x1, x2, "searchsorted")
     if len(a.shape) != 1:
         raise located(ShapeError(f"searchsorted takes one sorted axis, not shape {list(a.shape)}"))
     ordered, values = wrap(a), wrap(v)
@@ -183,7 +194,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
     >>> hnp.digitize([0.5, 1.0, 9.0], [0.0, 1.0, 2.0])
     Tensor([1, 2, 3], dtype=int64)
     """
-    edges: Any = bins if type(bins) is Tensor else np.asarray(bins)
+    edges: Any = bins if type(bins) is Tensor else known_array(bins, "digitize")
     if edges.ndim != 1:
         raise located(ShapeError(f"digitize takes bins of one axis, not shape {list(edges.shape)}"))
     side = "left" if right else "right"
@@ -212,7 +223,7 @@ def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
     Tensor([[False,  True],
             [False,  True]], dtype=bool)
     """
-    (a, b), _, _ = promoted("isin", (x1, x2))
+    a, b = _comparable(x1, x2, "isin")
     elements, test = wrap(a), sort(wrap(b), None)
     if test.size == 0:
         return full(a.shape, invert, dtype=dtypes.bool_)

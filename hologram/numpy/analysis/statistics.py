@@ -20,6 +20,7 @@ from hologram.numpy.indexing.read import take_along_axis
 from hologram.numpy.shaping.joining import concat
 from hologram.numpy.shaping.shapes import moveaxis
 from hologram.support.user_lines import located
+from hologram.trace.array_classes import known_array
 from hologram.trace.checks import choice
 from hologram.trace.recorder import cast_node
 from hologram.trace.replayed import replayed
@@ -74,7 +75,7 @@ def _share(q: Any, what: str, whole: float = 1.0) -> Tensor:
     Raises ArgumentError for known ones below 0 or above ``whole``.
     """
     try:
-        known = q if type(q) is Tensor else np.asarray(q, np.float64)
+        known = q if type(q) is Tensor else known_array(q, what, np.float64)
     except (TypeError, ValueError):
         raise located(ArgumentError(f"{what}: q holds numbers")) from None
     if isinstance(known, np.ndarray) and not ((known >= 0) & (known <= whole)).all():

@@ -19,6 +19,7 @@ from hologram.numpy.shaping.joining import concat
 from hologram.numpy.shaping.padding import pad
 from hologram.numpy.shaping.shapes import expand_dims, moveaxis
 from hologram.support.user_lines import located
+from hologram.trace.array_classes import known_array
 from hologram.trace.checks import choice, integer, shape_of
 from hologram.trace.tensor import Tensor
 
@@ -52,7 +53,7 @@ def _places(obj: Any, n: Any, last: Any, what: str) -> Any:
     """
     if isinstance(obj, slice):
         return obj
-    known = obj._view(f"{what}, whose result's size depends on the indices,") if type(obj) is Tensor else np.asarray(obj)
+    known = obj._view(f"{what}, whose result's size depends on the indices,") if type(obj) is Tensor else known_array(obj, what)
     if known.dtype.kind not in "iub" and known.size:
         raise located(DTypeError(f"{what}: indices are integers, not {known.dtype}"))
     if known.dtype.kind in "iu" and known.size and (known.min() < -n or known.max() > last):

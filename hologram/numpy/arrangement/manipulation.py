@@ -24,6 +24,7 @@ from hologram.numpy.shaping.shapes import broadcast_to, swapaxes
 from hologram.primitives.indexing import gather
 from hologram.primitives.movement import pad as pad_row
 from hologram.support.user_lines import located
+from hologram.trace.array_classes import known_array
 from hologram.trace.checks import integer, items, shape_of
 from hologram.trace.decisions import decided, least
 from hologram.trace.operators import extent_node
@@ -170,7 +171,7 @@ def repeat(x: Any, /, repeats: Any, axis: int | None = None, *, total_repeat_len
         return wrap(reshaped(wide, (*shape[:a], shape[a] * int(repeats), *shape[a + 1 :])))
     if total_repeat_length is not None:
         return _repeated_to(wrap(node), repeats, a, total_repeat_length)
-    counts = np.asarray(repeats)
+    counts = known_array(repeats, "repeat")
     if counts.dtype.kind not in "iu" or counts.ndim > 1:
         raise located(ArgumentError("repeat: repeats are an integer, or one for each element"))
     return wrap(take_axis(node, np.repeat(np.arange(operator.index(shape[a])), counts), a, "repeat"))

@@ -14,6 +14,7 @@ from hologram.ir.symbolic import Int, prod
 from hologram.numpy.arguments import as_tensor, wrap
 from hologram.numpy.creation import ones
 from hologram.support.user_lines import located
+from hologram.trace.array_classes import known_array
 from hologram.trace.checks import as_function, choice, integer, items, shape_of
 from hologram.trace.convert import tensor
 from hologram.trace.operators import extent_node
@@ -55,7 +56,8 @@ def ix_(*args: Any) -> tuple[Tensor, ...]:
     >>> rows.shape, columns.shape
     ((2, 1), (1, 2))
     """
-    parts = [np.flatnonzero(a) if np.asarray(a).dtype == np.bool_ and np.ndim(a) == 1 else np.asarray(a) for a in args]
+    known = [known_array(a, "ix_") for a in args]
+    parts = [np.flatnonzero(a) if a.dtype == np.bool_ and a.ndim == 1 else a for a in known]
     if any(part.ndim != 1 for part in parts):
         raise located(ShapeError(f"ix_ takes vectors, not shapes {[list(part.shape) for part in parts]}"))
     parts = [part if part.size else part.astype(np.int64) for part in parts]
@@ -172,7 +174,7 @@ def _in_range(indices: Any, n: Any, what: str, signed: bool = True) -> Tensor:
     if type(indices) is Tensor or not isinstance(n, int):
         size = _counted(n)
         return t.clip(-size, size - 1) if signed and n != 0 else t
-    known = np.asarray(indices)
+    known = known_array(indices, what)
     if known.size and known.dtype.kind in "iu" and not -n * signed <= known.min() <= known.max() < n:
         worst = known.max() if known.max() >= n else known.min()
         raise located(IndexOutOfRange(f"{what}: index {worst} is out of range for {n} elements"))

@@ -23,6 +23,7 @@ from hologram.primitives.indexing import gather
 from hologram.primitives.scalar import elementwise as ew
 from hologram.primitives.scalar.composite import rem
 from hologram.support.user_lines import located
+from hologram.trace.array_classes import known_array
 from hologram.trace.checks import choice
 from hologram.trace.operators import broadcast_node, broadcast_shapes, extent_node
 from hologram.trace.recorder import cast_node, constant, record
@@ -107,7 +108,7 @@ def take(x: Any, /, indices: Any, axis: int | None = None, *, mode: str | None =
         node, axis = reshaped(node, (prod(node.shape),)), 0
     a = axis_of(axis, len(node.shape), "take")
     choice(mode or "raise", "take", "mode", ("clip", "raise", "wrap"))
-    known = indices if type(indices) is Tensor else np.asarray(indices)
+    known = indices if type(indices) is Tensor else known_array(indices, "take")
     if isinstance(known, np.ndarray) and known.dtype.kind not in "iu" and known.size:
         raise located(DTypeError(f"take: indices are integers, not {known.dtype}"))
     if mode in ("clip", "wrap") and node.shape[a] != 0:
@@ -164,7 +165,7 @@ def along_axis(x: Any, indices: Any, axis: int | None, drop: bool, what: str) ->
     if axis is None:
         node, axis = reshaped(node, (prod(node.shape),)), 0
     a = axis_of(axis, len(node.shape), what)
-    chosen: Any = indices if type(indices) is Tensor else np.asarray(indices)
+    chosen: Any = indices if type(indices) is Tensor else known_array(indices, what)
     if chosen.ndim != len(node.shape):
         raise located(ShapeError(f"{what}: indices of shape {list(chosen.shape)} for an array of shape {list(node.shape)}"))
     if chosen.dtype.kind not in "iu":
@@ -184,7 +185,7 @@ def compress(condition: Any, x: Any, /, axis: int | None = None) -> Tensor:
     >>> hnp.compress([True, False, True], [10, 20, 30])
     Tensor([10, 30], dtype=int64)
     """
-    mask = condition._view("compress") if type(condition) is Tensor else np.asarray(condition)
+    mask = condition._view("compress") if type(condition) is Tensor else known_array(condition, "compress")
     return take(x, np.flatnonzero(mask), axis=axis)
 
 
@@ -196,4 +197,4 @@ def extract(condition: Any, x: Any, /) -> Tensor:
     >>> hnp.extract([[True, False], [False, True]], [[1, 2], [3, 4]])
     Tensor([1, 4], dtype=int64)
     """
-    return compress((condition if type(condition) is Tensor else np.asarray(condition)).reshape(-1), x)
+    return compress((condition if type(condition) is Tensor else known_array(condition, "extract")).reshape(-1), x)

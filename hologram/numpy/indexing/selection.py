@@ -13,6 +13,7 @@ from hologram.ir.op import Shape
 from hologram.ir.symbolic import Expr, Int, bounds
 from hologram.primitives.movement import slice_extent
 from hologram.support.user_lines import located
+from hologram.trace.array_classes import known_array
 from hologram.trace.diagnostics.origins import is_traced, traced_slice
 from hologram.trace.recorder import assume, plain
 from hologram.trace.tensor import Tensor
@@ -115,7 +116,7 @@ def _normal(part: Any) -> Any:
     if isinstance(part, np.integer):
         return int(part)
     if isinstance(part, (list, np.ndarray)):
-        values = np.asarray(part)
+        values = known_array(part, "indexing")
         values = values.astype(np.int64) if values.size == 0 and isinstance(part, list) else values
         if values.dtype.kind in "iu" or values.dtype == np.bool_:
             return values if values.ndim or values.dtype == np.bool_ else int(values)

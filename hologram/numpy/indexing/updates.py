@@ -31,6 +31,7 @@ from hologram.primitives.movement import slice_extent
 from hologram.primitives.reductions import cumsum, reduce_max
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
+from hologram.trace.array_classes import known_array
 from hologram.trace.checks import choice
 from hologram.trace.interchange.inplace_operators import writer
 from hologram.trace.operators import SCALARS, broadcast_node, node_of
@@ -393,7 +394,7 @@ def put(x: Any, indices: Any, values: Any, /, mode: str | None = None) -> Tensor
     Tensor([8, 2, 3, 9], dtype=int64)
     """
     t = wrap(array(x, "put"))
-    flat = (indices if type(indices) is Tensor else np.asarray(indices)).reshape(-1)
+    flat = (indices if type(indices) is Tensor else known_array(indices, "put")).reshape(-1)
     new = as_type_of(t, values).reshape(-1)
     if flat.shape[0] == 0:
         return t

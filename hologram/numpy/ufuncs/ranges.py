@@ -19,6 +19,7 @@ from hologram.numpy.shaping.joining import concat
 from hologram.numpy.shaping.shapes import moveaxis
 from hologram.numpy.ufuncs.folds import Fold, operand, require_static
 from hologram.support.user_lines import located
+from hologram.trace.array_classes import known_array
 from hologram.trace.tensor import Tensor
 
 
@@ -36,7 +37,7 @@ def reduceat(fold: Fold, x: Any, indices: Any, axis: Any, dtype: Any) -> Tensor:
 
 def _starts(indices: Any, n: int, what: str) -> Any:
     """``indices`` as an int64 vector of positions of an axis of extent ``n``: a NumPy array where they are known, checked; else a Tensor, clamped."""
-    known = indices if type(indices) is Tensor else np.asarray(indices)
+    known = indices if type(indices) is Tensor else known_array(indices, what)
     if known.ndim != 1 or not is_static(known.shape[0]):
         raise located(ShapeError(f"{what}: indices are a vector of static extent, not of shape {list(known.shape)}"))
     if known.dtype.kind not in "iu" and known.size:

@@ -19,9 +19,10 @@ from hologram.ir.op import Shape
 from hologram.ir.symbolic import substitute, var
 from hologram.support.user_lines import located
 from hologram.trace import tree
+from hologram.trace.array_classes import check_unmasked
 from hologram.trace.checks import has_items, integer
 from hologram.trace.convert import asarray, of_device
-from hologram.trace.operators import SCALARS, check_unmasked, is_array_like, is_wide
+from hologram.trace.operators import SCALARS, is_array_like, is_wide
 from hologram.trace.tensor import Tensor
 from hologram.trace.tree import Treedef
 
@@ -192,6 +193,8 @@ class Signature:
         """A leaf that is neither Tensor nor Python scalar as an array, a NumPy scalar or a Tensor."""
         if isinstance(x, (np.ndarray, np.generic)):
             check_unmasked(x, self.name)
+            if isinstance(x, np.matrix):  # whose products with * the function would not have
+                raise located(ArgumentError(f"{self.name}: np.matrix is not supported: pass np.asarray(x), whose operators work by element"))
             try:
                 dtypes.of(x.dtype)
             except TypeError as e:
