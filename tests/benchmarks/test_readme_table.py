@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from benchmarks import readme_table
-from benchmarks.cases import CASES
 
 ROWS = readme_table.TABLE.search(readme_table.README.read_text())
 
@@ -39,6 +38,19 @@ def test_the_best_of_each_row_is_bold() -> None:
     assert text.count("\n") == readme_table.README.read_text().count("\n")
 
 
+def test_results_may_be_by_case() -> None:
+    rows = {
+        row["case"]: {"limit": row["floor"]} | {f: {"time": r["time"], "wrong": not r["agrees"]} for f, r in row["results"].items()}
+        for row in results()["cases"]
+    }
+    text, other = (readme_table.with_results(readme_table.README.read_text(), given, "2030-01-31") for given in (rows, results()))
+    tables = [found[3] for t in (text, other) if (found := readme_table.TABLE.search(t))]
+    assert tables[0] == tables[1] and len(tables) == 2 and "2030-01-31" in text
+    rows["dispatch add n=8"]["hologram"] = {"error": "no"}
+    with pytest.raises(SystemExit, match="dispatch add n=8 failed or is wrong in hologram"):
+        readme_table.with_results(text, rows, "2030-01-31")
+
+
 def test_the_table_of_the_readme_has_the_best_of_each_row_bold() -> None:
     assert ROWS
     rows = []
@@ -62,8 +74,3 @@ def test_what_is_missing_or_wrong_is_not_written(change: dict[str, Any]) -> None
 @pytest.mark.parametrize(("microseconds", "text"), [(0.2, "0.20"), (9.994, "9.99"), (9.996, "10.0"), (99.96, "100"), (1234.5, "1,234")])
 def test_figures_have_three_digits(microseconds: float, text: str) -> None:
     assert readme_table.figure(microseconds) == text
-
-
-def test_the_benchmarks_have_all_cases_of_the_table() -> None:
-    assert ROWS
-    assert set(readme_table.cases_of(ROWS[3])) <= set(CASES)
