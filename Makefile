@@ -1,6 +1,6 @@
 # Every target does its own set-up: it makes .venv from a Python 3.11 or later and installs what it needs, once.
 # PYTHON=python3.12 chooses the interpreter, OLDEST_PYTHON that of test-oldest, WORKERS=8 the number of test processes; MINUTES=120 SEED=1000 how
-# long and from where `make fuzz` runs.
+# long and from where `make fuzz` runs; SEED also which sample of the generated tests `make test` runs.
 
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
@@ -22,8 +22,8 @@ help:  ## this list
 demo: .venv/installed-demo  ## a photograph through one jitted pipeline: writes out/photo.png and out/report.html
 	$(BIN)/python examples/photo.py
 
-test: .venv/installed-test  ## the tests, with a seeded sample of the generated ones
-	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+test: .venv/installed-test  ## the tests, with a sample of the generated ones: SEED=0 chooses it
+	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --sample $(SEED)
 
 test-all: .venv/installed-test .venv/installed-clients  ## the tests, with every generated case, beside all libraries; then test-oldest
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal --all

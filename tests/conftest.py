@@ -25,6 +25,7 @@ from tests.support.runner.sampling import not_sampled  # noqa: E402
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="every generated case, not a seeded sample")
+    parser.addoption("--sample", type=int, default=0, metavar="SEED", help="which cases of crossed parameters run without --all")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -40,7 +41,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Without ``--all`` a test that is marked ``crossed`` runs in as few cases as have each value of each parameter; a case that is named runs."""
     if config.getoption("--all") or any("[" in arg for arg in config.args):
         return
-    left_out = not_sampled(items)
+    left_out = not_sampled(items, config.getoption("--sample"))
     if left_out:
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])
         items[:] = [item for item in items if item not in left_out]

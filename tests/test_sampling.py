@@ -22,6 +22,12 @@ def test_each_value_of_each_parameter_stands_in_some_case(times: int) -> None:
         assert sum(value in chosen for chosen in kept) >= min(times, 3)
 
 
+def test_every_case_stands_in_the_sample_of_some_seed() -> None:
+    cases = [(f"{a} {b} {c}", frozenset([("a", a), ("b", b), ("c", c)])) for a, b, c in itertools.product(range(5), range(3), range(2))]
+    samples = [covering(cases, seed=seed) for seed in range(60)]
+    assert set.union(*samples) == {name for name, _ in cases} and max(map(len, samples)) < len(cases) / 3
+
+
 @pytest.mark.parametrize("case", range(3))
 def test_a_test_draws_the_same_alone_and_among_others(request: pytest.FixtureRequest, case: int) -> None:
     assert R.random() == np.random.default_rng(zlib.crc32(request.node.name.encode())).random()

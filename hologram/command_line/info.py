@@ -87,7 +87,8 @@ def _rates(measure: bool) -> Iterator[Row]:
 
 
 def _network(measure: bool) -> Iterator[Row]:
-    from hologram.distributed.network import known, measure_here
+    from hologram.distributed.local_measurement import measure_here
+    from hologram.distributed.network import known
 
     name = "2 processes of this machine"
     try:

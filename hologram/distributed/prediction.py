@@ -18,6 +18,7 @@ import numpy as np
 from hologram.backends.limits import limits
 from hologram.distributed.array import ShardedArray
 from hologram.distributed.mesh import Mesh
+from hologram.distributed.network import known
 from hologram.errors import ArgumentError
 from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.kernel.work import work_of
@@ -96,8 +97,6 @@ def predict(
     as_function(f, "predict")
 
     def predicted(*args: Any) -> Prediction:
-        from hologram.distributed.network import known  # which starts processes that import this package
-
         world = _Planned(mesh, network or known(2, True) or Network())
         with playing(world):
             here = tree.map(lambda leaf: _part(leaf, mesh), args)

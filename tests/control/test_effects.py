@@ -173,6 +173,7 @@ TRANSFORMED: dict[str, Any] = {
 }
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("passes", [(), ("bodies",)])
 @pytest.mark.parametrize("name", TRANSFORMED)
 def test_derivatives_go_round_effects_and_do_not_repeat_them(run: Any, seen: Seen, name: str, passes: tuple[str, ...]) -> None:

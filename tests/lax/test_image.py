@@ -41,6 +41,7 @@ def resampled(x: np.ndarray, axis: int, count: int, scale: float, shift: float, 
     return np.moveaxis(np.tensordot(x, weights, ((axis,), (1,))), -1, axis)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("antialias", [True, False])
 @pytest.mark.parametrize("method", [*KERNELS, "area"])
 def test_images_are_sums_of_weighted_elements(method: str, antialias: bool) -> None:

@@ -63,6 +63,7 @@ def test_angles_of_euler(seq: str) -> None:
     np.testing.assert_allclose(Rotation.from_euler(seq, angles, degrees=True).as_matrix(), S.as_matrix(), atol=1e-7)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("seq", SEQUENCES)
 @pytest.mark.parametrize("middle", [0.0, 90.0, 180.0, -90.0])
 def test_axes_that_fall_together(seq: str, middle: float) -> None:

@@ -37,6 +37,7 @@ KINDS = {
 }
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("low", "whole"), [(0.1, False), (-4, False), (0, True)])
 def test_hyp2f1(kind: str, low: float, whole: bool, everything: bool) -> None:

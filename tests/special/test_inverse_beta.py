@@ -51,6 +51,7 @@ def _error_of_inverse(name: str, a: float, b: float, y: float, x: float) -> floa
         return float(abs(found - y) / (rate + y) / EPSILON)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("shapes", SHAPES)
 @pytest.mark.parametrize("shares", SHARES)
 @pytest.mark.parametrize("name", ["betaincinv", "betainccinv"])

@@ -31,6 +31,7 @@ def _wrong_by(name: str, a: float, y: float, x: float) -> float:
         return float(abs(found - y) / rate / (1 + y / rate) / EPSILON)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("shapes", SHAPES)
 @pytest.mark.parametrize("shares", SHARES)
 @pytest.mark.parametrize("name", ["gammaincinv", "gammainccinv"])

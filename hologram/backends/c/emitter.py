@@ -94,7 +94,7 @@ class Emitter(ABC):
     # --- barriers ------------------------------------------------------------------------------------------------------
 
     def barrier(self) -> None:
-        """Where all items of a chunk meet."""
+        """Where all items of a parallel iteration meet."""
         self.f.do(str(self.dialect.subgroup_barrier) if self.mapping.by_subgroup else self.dialect.barrier)
         self.dirty = False
 

@@ -1,16 +1,17 @@
 """How a kernel is laid on work-groups and work-items.
 
-- A *group kernel* runs a chunk of its parallel loop by a work-group: statements outside of lanes are run by every item alike, stores there by the
-  first alone, iterations of lanes are dealt out to the items in turn, several neighbours at a time where memory allows (:mod:`.analysis.vectors`).
-- A *subgroup kernel* has rows of a page at most, which 32 items reduce. On devices whose subgroups (warps) of 32 run as one, a chunk is a subgroup's,
-  and a group has several: they need no barrier of the group.
+- A *group kernel* runs an iteration of its parallel loop by a work-group: statements outside of lanes are run by every item alike, stores there by
+  the first alone, iterations of lanes are dealt out to the items in turn, several neighbours at a time where memory allows
+  (:mod:`.analysis.vectors`).
+- A *subgroup kernel* has rows of a page at most, which 32 items reduce. On devices whose subgroups (warps) of 32 run as one, a parallel iteration is
+  a subgroup's, and a group has several: they need no barrier of the group.
 - A *product* has rows and columns for lanes: see :mod:`.shared_memory_gemm`.
 - A *kernel of tiles* has scratch, and products or other nests of lanes among its statements: see :mod:`.analysis.tiles`.
-- An *item kernel*, which has no lanes and no scratch, runs a chunk by one item.
+- An *item kernel*, which has no lanes and no scratch, runs a parallel iteration by one item.
 
-Groups, subgroups or items take chunks a whole grid apart, so any number of them will do.
+Groups, subgroups or items take iterations a whole grid apart, so any number of them will do.
 
-Scratch that fits is memory that the group shares, else a part of a workspace, one for each chunk under way.
+Scratch that fits is memory that the group shares, else a part of a workspace, one for each parallel iteration under way.
 """
 
 from __future__ import annotations
@@ -27,22 +28,22 @@ from hologram.primitives.reductions import LANES, PAGE
 from hologram.settings import settings
 from hologram.support.precision import TF32
 
-ITEM_KERNEL = 64  # items of a group where each has a chunk of its own
+ITEM_KERNEL = 64  # items of a group where each has a parallel iteration of its own
 MAX_ITEMS = 256
 MAX_PAGES = 8  # that a group reduces at one time
 
 
 class Mapping:
-    """``items`` of a group, ``chunks`` that a group has under way at one time, and ``width``, the items that share a chunk.
+    """``items`` of a group, ``iterations`` that a group has under way at one time, and ``width``, the items that share a parallel iteration.
 
-    ``by_item``: a chunk is an item's; ``by_subgroup``: it is a subgroup's. ``local``: bytes of memory that a group shares, at most. ``workspace``:
-    bytes of a group's workspace, 0 where scratch is shared memory. ``product``: the one that the kernel is, ``on_matrix_units`` or not. ``tiles``:
-    the nests of lanes in lanes, if the kernel has scratch and such. ``resident``: groups that a unit should have registers for. ``dynamic``: bytes of
-    shared memory that the launch has to supply.
+    ``by_item``: a parallel iteration is an item's; ``by_subgroup``: it is a subgroup's. ``local``: bytes of memory that a group shares, at most.
+    ``workspace``: bytes of a group's workspace, 0 where scratch is shared memory. ``product``: the one that the kernel is, ``on_matrix_units`` or
+    not. ``tiles``: the nests of lanes in lanes, if the kernel has scratch and such. ``resident``: groups that a unit should have registers for.
+    ``dynamic``: bytes of shared memory that the launch has to supply.
     """
 
     __slots__ = (
-        "items", "width", "chunks", "by_item", "by_subgroup", "in_workspace", "workspace", "local", "product", "on_matrix_units", "resident",
+        "items", "width", "iterations", "by_item", "by_subgroup", "in_workspace", "workspace", "local", "product", "on_matrix_units", "resident",
         "dynamic", "tiles",
     )  # fmt: skip
 
@@ -64,13 +65,13 @@ class Mapping:
         scratch = sum(shared_bytes(b) for b in kernel.scratch)
         partials = 0 if self.by_subgroup else sum(_partials(s, self.width, scalars) for s in lanes)
         self.in_workspace = self.tiles is None and scratch + partials > most
-        own = partials + (0 if self.in_workspace else scratch)  # of a chunk
-        self.chunks = ITEM_KERNEL if self.by_item else 1
+        own = partials + (0 if self.in_workspace else scratch)  # of a parallel iteration
+        self.iterations = ITEM_KERNEL if self.by_item else 1
         if self.by_subgroup:
-            self.chunks = min(MAX_ITEMS // LANES, most // own if own else MAX_ITEMS)
-        self.items = self.width * self.chunks
-        self.workspace = scratch * self.chunks if self.in_workspace else 0
-        self.local = own * self.chunks
+            self.iterations = min(MAX_ITEMS // LANES, most // own if own else MAX_ITEMS)
+        self.items = self.width * self.iterations
+        self.workspace = scratch * self.iterations if self.in_workspace else 0
+        self.local = own * self.iterations
         if self.product is not None:
             self.items = self.width = ITEMS
             self.local = self.product.local
@@ -92,9 +93,9 @@ class Mapping:
         """Of these, factors of products on matrix units."""
         return self.tiles.fragments if self.tiles is not None else frozenset()
 
-    def groups(self, chunks: int) -> int:
-        """Groups that take every one of ``chunks`` at once."""
-        return -(-chunks // self.chunks)
+    def groups(self, iterations: int) -> int:
+        """Groups that take every one of ``iterations`` at once."""
+        return -(-iterations // self.iterations)
 
 
 def scans(loop: Loop) -> bool:

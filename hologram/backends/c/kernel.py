@@ -86,8 +86,9 @@ class KernelWriter(StatementWriter):
             start.close()
 
     def _place_in_grid(self) -> str:
-        """``hg_group`` is the chunk to start with, ``hg_groups`` how many are under way, ``hg_item`` the item's number among those of its chunk."""
-        d, subgroups = self.dialect, self.mapping.chunks
+        """``hg_group`` is the parallel iteration to start with, ``hg_groups`` how many are under way, ``hg_item`` the item's number among those of
+        one."""
+        d, subgroups = self.dialect, self.mapping.iterations
         if not self.mapping.by_subgroup or subgroups == 1:
             return f"const i64 hg_group = {d.group}, hg_groups = {d.groups}, {ITEM} = {d.item};"
         own = f"hg_team = {d.item} / {LANES}, {ITEM} = {d.item} % {LANES}"
@@ -95,7 +96,7 @@ class KernelWriter(StatementWriter):
 
     def _place_scratch(self, start: Lines) -> None:
         at, memory = 0, self.dialect.memory
-        chunks = self.mapping.chunks
+        iterations = self.mapping.iterations
         if self.mapping.tiles is not None and self.mapping.tiles.panels:
             self.aligned_array("u8", "hg_panels", self.mapping.tiles.panels)
         for b in self.kernel.scratch:
@@ -105,16 +106,16 @@ class KernelWriter(StatementWriter):
                 start.do(f"{kind} {b.name}{''.join(f'[{n}]' for n in self.mapping.register_scratch[b])};")
                 continue
             if self.mapping.in_workspace:
-                start.do(f"{memory}{kind} *{b.name} = ({memory}{kind} *)(hg_workspace + hg_group * {self.mapping.workspace // chunks} + {at});")
+                start.do(f"{memory}{kind} *{b.name} = ({memory}{kind} *)(hg_workspace + hg_group * {self.mapping.workspace // iterations} + {at});")
             else:
                 self._place_shared(start, b, kind, size)
             at += size
 
     def _place_shared(self, start: Lines, b: Buffer, kind: str, nbytes: int) -> None:
-        """Scratch in memory that the group shares, ``nbytes`` of it for each chunk under way, aligned for the widest access."""
+        """Scratch in memory that the group shares, ``nbytes`` of it for each parallel iteration under way, aligned for the widest access."""
         d, whole = self.dialect, self.scalars.vector(uint64, ACCESS_BYTES // 8)
-        start.do(f"{d.local}{whole} hg_{b.name}[{self.mapping.chunks * nbytes // ACCESS_BYTES}];")
-        own = f" + hg_team * {nbytes // b.dtype.itemsize}" if self.mapping.chunks > 1 else ""
+        start.do(f"{d.local}{whole} hg_{b.name}[{self.mapping.iterations * nbytes // ACCESS_BYTES}];")
+        own = f" + hg_team * {nbytes // b.dtype.itemsize}" if self.mapping.iterations > 1 else ""
         start.do(f"{d.local_pointer}{kind} *{b.name} = ({d.local_pointer}{kind} *)hg_{b.name}{own};")
 
     # --- statements ----------------------------------------------------------------------------------------------------
@@ -186,7 +187,7 @@ class KernelWriter(StatementWriter):
         if self.mapping.by_item:
             first, step = f"hg_group * {self.mapping.items} + {ITEM}", f"hg_groups * {self.mapping.items}"
         self.f.open(f"for (i64 {name} = {first}; {name} < {self.integer(loop.extent)}; {name} += {step})")
-        self.dirty = bool(self.both_ways)  # the chunk before may be under way
+        self.dirty = bool(self.both_ways)  # the parallel iteration before may be under way
         self.block(loop.body)
         self.f.close()
 

@@ -40,7 +40,8 @@ def after(start: str) -> str:
 
 
 class HorizontalReduction:
-    """Writes the reductions of one loop; its results are left in the variables of the accumulators, the same in every item of the chunk."""
+    """Writes the reductions of one loop; its results are left in the variables of the accumulators, the same in every item of the
+    parallel iteration."""
 
     def __init__(self, writer: Emitter, loop: Loop, name: str, monoids: list[Monoid]) -> None:
         self.w, self.f, self.loop, self.name, self.monoids = writer, writer.f, loop, name, monoids
@@ -104,7 +105,7 @@ class HorizontalReduction:
         self.f.close()
 
     def _share(self, lanes: State, results: State) -> None:
-        """The variables of the chunk's first item become ``results`` of all its items."""
+        """The variables of the parallel iteration's first item become ``results`` of all its items."""
         if self.in_registers and self.width == LANES:
             for m in self.monoids:
                 for to, of in zip(results[m], lanes[m], strict=True):

@@ -1,4 +1,4 @@
-"""Products by panels: a loop of lanes down the rows and one across the columns of a chunk, with a serial loop inside.
+"""Products by panels: a loop of lanes down the rows and one across the columns of a parallel iteration, with a serial loop inside.
 
 What only rows and the serial loop determine (one factor, with all that is computed from it before the product), and what only columns and the serial
 loop determine, is brought to shared memory a panel of ``depth`` terms at a time, while the panel before it is used: two buffers, one barrier. An item

@@ -15,6 +15,7 @@ Sizes are counted in whole cache lines, in the peak and in the lower bound alike
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -106,7 +107,7 @@ def allocate(lifetimes: Sequence[Lifetime]) -> ArenaAllocation:
     """
     _check(lifetimes)
     blocks = _blocks(lifetimes)
-    bound = _lower_bound(blocks)
+    bound = _most_alive(blocks, [b.lines for b in blocks])
     packing = _best(blocks, bound)
     return ArenaAllocation(_placements(lifetimes, blocks, packing), packing.peak, bound)
 
@@ -168,16 +169,13 @@ def _same_place(old: Lifetime, new: Lifetime) -> bool:
     return old.last == new.first and old.first < new.first and old.nbytes == new.nbytes
 
 
-def _lower_bound(blocks: Sequence[_Block]) -> int:
+def _most_alive(blocks: Sequence[_Block], sizes: Sequence[int]) -> int:
+    """The largest sum of sizes of blocks that are alive at one time: no packing has a smaller peak."""
     change: dict[int, int] = {}
-    for b in blocks:
-        change[b.first] = change.get(b.first, 0) + b.lines
-        change[b.last + 1] = change.get(b.last + 1, 0) - b.lines
-    alive = most = 0
-    for moment in sorted(change):
-        alive += change[moment]
-        most = max(most, alive)
-    return most
+    for b, size in zip(blocks, sizes, strict=True):
+        change[b.first] = change.get(b.first, 0) + size
+        change[b.last + 1] = change.get(b.last + 1, 0) - size
+    return max(itertools.accumulate((change[moment] for moment in sorted(change)), initial=0))
 
 
 def _overlaps(blocks: Sequence[_Block]) -> list[list[int]]:
@@ -217,12 +215,7 @@ def _best(blocks: Sequence[_Block], bound: int) -> _Packing:
     neighbours = _overlaps(blocks)
     enough = int(bound * (1 + SLACK))
     best: _Packing | None = None
-    tried: set[tuple[bool, ...]] = set()
-    for step in _WASTE_STEPS:
-        paged = tuple(step is not None and b.pages <= MAX_PAGES and b.waste <= step for b in blocks)
-        if paged in tried:
-            continue
-        tried.add(paged)
+    for paged in _in_pages(blocks, enough):
         for packing in _attempts(blocks, neighbours, paged, enough):
             if best is None or packing.peak < best.peak:
                 best = packing
@@ -232,6 +225,20 @@ def _best(blocks: Sequence[_Block], bound: int) -> _Packing:
             return best
     assert best is not None  # the last step always packs
     return best
+
+
+def _in_pages(blocks: Sequence[_Block], enough: int) -> list[tuple[bool, ...]]:
+    """Which blocks have pages, step by step. Steps that cannot keep ``enough`` come last: there nothing is left but the smallest peak."""
+    wastes = [b.waste if b.pages <= MAX_PAGES else None for b in blocks]
+    steps = dict.fromkeys(tuple(w is not None and step is not None and w <= step for w in wastes) for step in _WASTE_STEPS)
+    return sorted(steps, key=lambda paged: _is_too_large(blocks, paged, enough))
+
+
+def _is_too_large(blocks: Sequence[_Block], paged: Sequence[bool], enough: int) -> bool:
+    """Whether these pages need more than ``enough`` in any packing: all together, or because a block that finds no page in the pool, so that it is
+    linear, has only found it full."""
+    sizes = [b.pages * PAGE_BYTES if in_pages else b.lines for b, in_pages in zip(blocks, paged, strict=True)]
+    return _most_alive(blocks, sizes) > enough and enough < (POOL_PAGES - MAX_PAGES) * PAGE_BYTES
 
 
 def _attempts(blocks: Sequence[_Block], neighbours: list[list[int]], paged: Sequence[bool], enough: int) -> Iterator[_Packing]:

@@ -108,8 +108,8 @@ def test_teams_share_a_group_where_they_exchange_in_registers() -> None:
     d = Draft()
     (rows,) = kernels(d.schedule(softmax(d, d.input(200, 1000))))
     opencl, cuda = (Mapping(rows, Scalars(DIALECTS[name])) for name in ("opencl", "cuda"))
-    assert (opencl.width, opencl.chunks, opencl.by_subgroup) == (32, 1, False)
-    assert (cuda.width, cuda.chunks, cuda.items) == (32, 8, 256) and cuda.local <= DIALECTS["cuda"].local_bytes
+    assert (opencl.width, opencl.iterations, opencl.by_subgroup) == (32, 1, False)
+    assert (cuda.width, cuda.iterations, cuda.items) == (32, 8, 256) and cuda.local <= DIALECTS["cuda"].local_bytes
     assert cuda.groups(200) == 25 and opencl.groups(200) == 200
 
 
@@ -118,7 +118,7 @@ def test_neighbours_are_read_and_written_16_bytes_at_once() -> None:
     assert "*(const hg_f32x4 *)(b0 + " in text and "*(hg_f32x4 *)(b3 + " in text
 
 
-def test_kernels_without_lanes_have_a_chunk_an_item() -> None:
+def test_kernels_without_lanes_have_an_iteration_an_item() -> None:
     last = mapping("long_scan")[1]
     assert last.by_item
 

@@ -190,6 +190,7 @@ def test_quotients_at_every_level(dtype: str, level: str) -> None:
     check(graph, [x, y], evaluate(graph, [x, y]), level)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("wide", ["float32", "float64"])
 @pytest.mark.parametrize("narrow", ["float16", "bfloat16", "float32"])
 def test_choices_between_a_number_and_a_cast_one_keep_the_sign_of_zero(narrow: str, wide: str, level: str) -> None:

@@ -81,6 +81,7 @@ def _clipped(x: Any, at: Any) -> Any:
     return hg.scan(lambda x, i: (x.at[hnp.clip(i, 2, 7)].add(x[hnp.clip(i, 0, 5)]), None), x, at)[0]
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("f", [_read, _read_window, _write, _add, _clipped])
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_indices_inside_and_outside(f: Function, dtype: str) -> None:

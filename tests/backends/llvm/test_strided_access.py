@@ -37,6 +37,7 @@ def test_steps_of_a_slice(dtype: Any, step: int) -> None:
         np.testing.assert_array_equal(np.asarray(g), w)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("step", [-3, -2, 2, 3])
 @pytest.mark.parametrize("dtype", TYPES, ids=lambda d: np.dtype(d).name)
 def test_steps_within_a_border(dtype: Any, step: int) -> None:

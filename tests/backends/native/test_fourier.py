@@ -63,6 +63,7 @@ def test_every_small_size(name: str, real: Any, everything: bool) -> None:
 LARGE = [997, 1000, 1155, 4096, 10007, 46_656, 3**10, 65_537, 2**16, 131_074]
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("real", COMPLEX)
 @pytest.mark.parametrize("n", LARGE)
 def test_large_sizes(n: int, real: Any) -> None:

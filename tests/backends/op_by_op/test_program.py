@@ -110,6 +110,7 @@ def test_terms_that_are_rounded_with_their_sum_do_not_run_alone() -> None:
     assert _program(d.graph(products)) is None
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("shape", [(5, 1), (1, 9, 1), (3, 40, 1, 1), (40, 1), (7,), (1, 7), (6, 2), (1,), (1, 1)])
 @pytest.mark.parametrize("op", ["cumsum", "cumprod", "reduce_sum", "reduce_prod"])
 @pytest.mark.parametrize("uses", [0, 10**6])

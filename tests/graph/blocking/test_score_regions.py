@@ -111,6 +111,7 @@ def test_by_blocks_it_means_the_same(form: str, heads: list[int], rows: int, key
         np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("heads", [(), (3, 2)], ids=str)
 def test_nothing_large_is_left(form: str, heads: tuple[int, ...]) -> None:

@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hologram.errors import CompileError
+from hologram.graph.memory import arena
 from hologram.graph.memory.arena import (
     LINE_BYTES,
     MAX_PAGES,
     PAGE_BYTES,
     POOL_PAGES,
+    SLACK,
     ArenaAllocation,
     Lifetime,
     allocate,
@@ -91,6 +93,15 @@ def test_the_plan_depends_on_nothing_but_the_request(asked: list[Lifetime]) -> N
     renamed = [Lifetime(f"buffer {b.id}", b.nbytes, b.first, b.last, tuple(f"buffer {a}" for a in b.may_alias)) for b in asked]
     assert allocate(asked) == allocate(asked)
     assert [p.offset for p in allocate(asked).buffers.values()] == [p.offset for p in allocate(renamed).buffers.values()]
+
+
+@given(lifetimes())
+def test_a_step_that_is_left_to_the_last_keeps_the_slack_in_no_packing(asked: list[Lifetime]) -> None:
+    blocks = arena._blocks(asked)
+    enough = int(arena._most_alive(blocks, [b.lines for b in blocks]) * (1 + SLACK))
+    for paged in arena._in_pages(blocks, enough):
+        if arena._is_too_large(blocks, paged, enough):
+            assert all(p.peak > enough for p in arena._attempts(blocks, arena._overlaps(blocks), paged, enough))
 
 
 @given(lifetimes())

@@ -43,6 +43,7 @@ def test_parts_cover_all_rows() -> None:
     assert part_starts(131, 4) == [0, 33, 66, 98]
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("op", ["sum", "max", "prod", "argmin", "any"])
 def test_bits_are_those_of_the_written_order(op: str, rows: int) -> None:

@@ -129,6 +129,7 @@ def test_dtype(name: str, d: str, data: st.DataObject) -> None:
             np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("name", ["bitwise_xor", "gcd", "fmax", "logaddexp", "hypot", "logical_xor", "bitwise_and"])
 @pytest.mark.parametrize("shape", [(1000,), (513, 3), (3, 257, 2)])
 def test_long_folds_in_any_order(name: str, shape: tuple[int, ...]) -> None:

@@ -48,6 +48,7 @@ def test_log_ndtr() -> None:
     assert units(special.log_ndtr(X), special_of.log_ndtr(X.astype(np.float64))).max() <= 2
 
 
+@pytest.mark.crossed
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("a", [0.1, 1.0, 30.0, 300.0])
 def test_upper_tails_of_gamma_distributions(a: float, dtype: Any) -> None:

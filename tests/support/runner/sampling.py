@@ -12,9 +12,10 @@ import pytest
 Choice: TypeAlias = tuple[Any, ...]
 
 
-def covering(cases: Sequence[tuple[str, frozenset[Choice]]], times: int = 1) -> set[str]:
-    """Names of few ``(name, choices)`` among which each choice stands at least so many times, or as often as there are cases of it."""
-    rest = dict(sorted(cases, key=lambda case: zlib.crc32(case[0].encode())))
+def covering(cases: Sequence[tuple[str, frozenset[Choice]]], times: int = 1, seed: int = 0) -> set[str]:
+    """Names of few ``(name, choices)`` among which each choice stands at least so many times, or as often as there are cases of it. Other seeds give
+    other cases."""
+    rest = dict(sorted(cases, key=lambda case: zlib.crc32(case[0].encode(), seed)))
     missing: dict[Choice, int] = defaultdict(int)
     for choices in rest.values():
         for c in choices:
@@ -38,14 +39,14 @@ def choices(item: pytest.Function) -> frozenset[Choice]:
     return frozenset([*found, *given.items()])
 
 
-def not_sampled(items: Iterable[pytest.Item]) -> set[pytest.Item]:
-    """The cases that are left out of tests marked ``crossed``: they depend on the names of the cases, not on the file."""
+def not_sampled(items: Iterable[pytest.Item], seed: int) -> set[pytest.Item]:
+    """The cases that are left out of tests marked ``crossed``: they depend on the seed and on the names of the cases, not on the file."""
     tests: dict[tuple[str, Any], list[pytest.Function]] = defaultdict(list)
     for item in items:
         if isinstance(item, pytest.Function) and (mark := item.get_closest_marker("crossed")) is not None:
             tests[item.nodeid.partition("[")[0], mark.args].append(item)
     out: set[pytest.Item] = set()
     for (_, args), cases in tests.items():
-        kept = covering([(item.name, choices(item)) for item in cases], *args)
+        kept = covering([(item.name, choices(item)) for item in cases], *args, seed=seed)
         out.update(item for item in cases if item.name not in kept)
     return out

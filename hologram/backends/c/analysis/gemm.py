@@ -1,6 +1,6 @@
 """Which kernels are products, for :mod:`hologram.backends.c.shared_memory_gemm`.
 
-A product is a loop of lanes down the rows and one across the columns of a chunk, with a serial loop inside. Some of what the serial loop computes
+A product is a loop of lanes down the rows and one across the columns of a parallel iteration, with a serial loop inside. Some of what it computes
 only rows and terms determine (one factor, with all that is computed from it before the product), and some only columns and terms.
 """
 
@@ -24,7 +24,8 @@ VECTOR = 4  # neighbouring rows or columns that an item reads from shared memory
 
 
 class Side(NamedTuple):
-    """Rows or columns: their loop, how many a chunk and an item has, the values of a panel, and those that stand in shared memory as in one."""
+    """Rows or columns: their loop, how many a parallel iteration and an item has, the values of a panel, and those that stand in shared memory as in
+    one."""
 
     loop: Loop
     size: int

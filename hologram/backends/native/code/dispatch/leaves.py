@@ -7,6 +7,9 @@ from hologram.backends.native.code.dispatch.words import BOOLEAN, FLOAT
 from hologram.backends.native.code.object_layout import VALUE_OFFSET
 from hologram.backends.native.code.records import Context, NDArray, Object, Storage, heap, process, remote
 from hologram.backends.native.code.scalars import put_float, put_integer
+
+# None is the null pointer.
+# mypy: disable-error-code="return-value"
 from hologram.backends.native_lang.language import Array, address, i64, native, offset, ptr, void
 
 Words, Pointers = Array[i64], Array[ptr]
@@ -57,11 +60,20 @@ def take_leaf(context: Context, obj: ptr, keeper: ptr, data: ptr) -> void:
 
 
 @native
+def host_storage(obj: ptr, kind: ptr, at: i64) -> ptr:
+    """The Storage of the host that an object of type ``kind`` holds at an offset; None for another object."""
+    if Object(obj).type != kind:
+        return None
+    storage = Pointers(offset(obj, at))[0]
+    if storage is None or Object(storage).type != heap.storage_type:
+        return None
+    return storage
+
+
+@native
 def match_tensor(context: Context, obj: ptr) -> i64:
-    if Object(obj).type != process.tensor_type:
-        return 0
-    storage = Storage(Pointers(offset(obj, process.tensor_storage))[0])
-    if storage is None or storage.type != heap.storage_type or storage.aval != Pointers(context.code)[context.position + 1]:
+    storage = Storage(host_storage(obj, process.tensor_type, process.tensor_storage))
+    if storage is None or storage.aval != Pointers(context.code)[context.position + 1]:
         return 0
     context.position += 2
     take_leaf(context, obj, storage, storage.data)
@@ -135,10 +147,8 @@ def match_same(context: Context, obj: ptr) -> i64:
 @native
 def match_buffer(context: Context, obj: ptr) -> i64:
     code = Words(offset(context.code, context.position << 3))
-    if Object(obj).type != process.buffer_type:
-        return 0
-    storage = Storage(Pointers(offset(obj, process.buffer_storage))[0])
-    if storage is None or storage.type != heap.storage_type or storage.nbytes < code[2] or storage.nbytes > code[3]:
+    storage = Storage(host_storage(obj, process.buffer_type, process.buffer_storage))
+    if storage is None or storage.nbytes < code[2] or storage.nbytes > code[3]:
         return 0
     if Pointers(offset(storage.aval, heap.aval_dtype))[0] != Pointers(code)[1]:
         return 0

@@ -17,7 +17,7 @@ from hologram.backends.native.code.capi import (
     PyTuple_SetItem,
     PyType_GenericAlloc,
 )
-from hologram.backends.native.code.dispatch.words import ASSIGNED, CALLED, DICT, JOINED, NUMBER, PASSED, RESULT, SAME, TUPLE
+from hologram.backends.native.code.dispatch.words import ASSIGNED, CALLED, DICT, JOINED, LIST, NUMBER, PASSED, RESULT, SAME, TUPLE
 from hologram.backends.native.code.records import Context, List, Object, Storage, process
 from hologram.backends.native.code.scalars import AS_DOUBLE
 
@@ -84,21 +84,7 @@ def build(context: Context) -> ptr:
     n = code[position + 1]
     if op == DICT:
         return build_dict(context, n)
-    return build_tuple(context, n) if op == TUPLE else build_list(context, n)
-
-
-@native
-def build_tuple(context: Context, n: i64) -> ptr:
-    made = PyTuple_New(n)
-    if made is None:
-        return None
-    for i in range(n):
-        item = build(context)
-        if item is None:
-            Py_DecRef(made)
-            return None
-        PyTuple_SetItem(made, i, item)
-    return made
+    return build_sequence(context, n, op)
 
 
 @native
@@ -119,9 +105,9 @@ def build_dict(context: Context, n: i64) -> ptr:
 
 
 @native
-def build_list(context: Context, n: i64) -> ptr:
-    """A list of the n values that follow."""
-    made = PyList_New(n)
+def build_sequence(context: Context, n: i64, kind: i64) -> ptr:
+    """A tuple, for TUPLE, or a list of the n values that follow."""
+    made = PyTuple_New(n) if kind == TUPLE else PyList_New(n)
     if made is None:
         return None
     for i in range(n):
@@ -129,7 +115,10 @@ def build_list(context: Context, n: i64) -> ptr:
         if item is None:
             Py_DecRef(made)
             return None
-        PyList_SetItem(made, i, item)
+        if kind == TUPLE:
+            PyTuple_SetItem(made, i, item)
+        else:
+            PyList_SetItem(made, i, item)
     return made
 
 
@@ -138,7 +127,7 @@ def build_called(context: Context) -> ptr:
     code = Pointers(offset(context.code, (context.position - 2) << 3))
     n = context.code[context.position]
     context.position += 1
-    children = build_list(context, n)
+    children = build_sequence(context, n, LIST)
     if children is None:
         return None
     made = PyObject_Vectorcall(code[1], List(children).items, n, None)
@@ -156,7 +145,7 @@ def build_joined(context: Context) -> ptr:
         return None
     Py_IncRef(code[2])
     PyList_SetItem(pair, 0, code[2])
-    children = build_list(context, n)
+    children = build_sequence(context, n, LIST)
     if children is None:
         Py_DecRef(pair)
         return None
