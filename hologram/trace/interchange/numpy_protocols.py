@@ -50,11 +50,19 @@ _ATTRIBUTES: dict[str, Callable[..., Any]] = {  # what is known without values
 }
 # Of NumPy's functions in C that hologram.numpy has too: they tell no signature before NumPy 2.4.
 _SIGNATURES: dict[str, Callable[..., None]] = {
+    "arange": lambda start_or_stop, /, stop=None, step=1, *, dtype=None, device=None, like=None: None,
+    "array": lambda object, dtype=None, *, copy=True, order="K", subok=False, ndmin=0, like=None: None,
+    "asarray": lambda a, dtype=None, order=None, *, device=None, copy=None, like=None: None,
     "bincount": lambda x, /, weights=None, minlength=0: None,
     "can_cast": lambda from_, to, casting="safe": None,
     "concatenate": lambda arrays, /, axis=0, out=None, *, dtype=None, casting="same_kind": None,
     "dot": lambda a, b, out=None: None,
+    "empty": lambda shape, dtype=None, order="C", *, device=None, like=None: None,
     "empty_like": lambda prototype, /, dtype=None, order="K", subok=True, shape=None, *, device=None: None,
+    "frombuffer": lambda buffer, dtype=None, count=-1, offset=0, *, like=None: None,
+    "fromfile": lambda file, dtype=None, count=-1, sep="", offset=0, *, like=None: None,
+    "fromiter": lambda iter, dtype, count=-1, *, like=None: None,
+    "fromstring": lambda string, dtype=None, count=-1, *, sep, like=None: None,
     "inner": lambda a, b, /: None,
     "lexsort": lambda keys, axis=-1: None,
     "packbits": lambda a, /, axis=None, bitorder="big": None,
@@ -64,6 +72,7 @@ _SIGNATURES: dict[str, Callable[..., None]] = {
     "unravel_index": lambda indices, shape, order="C": None,
     "vdot": lambda a, b, /: None,
     "where": lambda condition, x=None, y=None, /: None,
+    "zeros": lambda shape, dtype=None, order="C", *, device=None, like=None: None,
 }
 _KNOWN_ORDERS = ("expn",)  # SciPy's takes arrays of orders
 _RENAMED = {"a_min": "min", "a_max": "max", "newshape": "shape"}  # parameters with two names in NumPy
