@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
@@ -87,6 +88,9 @@ def _times_of(command: Any, put: int) -> tuple[float, float]:
     return put + (told.start - told.queued), put + (told.end - told.queued)
 
 
+HELD_CALLS = 32  # calls whose commands are held after the next: PoCL may look at a command that ended while it tells others of the one before
+
+
 class Queue(driver.Queue):
     """An in-order command queue."""
 
@@ -98,6 +102,7 @@ class Queue(driver.Queue):
         self.queue = self.cl.CommandQueue(device.context)
         self._commands: list[Any] = []
         self._last: list[Any] = []
+        self._ended: deque[list[Any]] = deque(maxlen=HELD_CALLS)
         self._tells_times = False
 
     def _write(self, to: Place, array: np.ndarray) -> None:
@@ -134,6 +139,7 @@ class Queue(driver.Queue):
 
     def record(self) -> Event:
         if self._commands:
+            self._ended.append(self._last)
             self._last = self._commands
             self._commands = []
         self.queue.flush()
