@@ -36,7 +36,7 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     if not arrays:
         raise located(ArgumentError("associative_scan takes at least one array"))
     axes = [_axis(x, axis) for x in arrays]
-    without_axes(treedef, axes, "associative_scan")  # which refuses a divided one
+    without_axes(treedef, axes, "associative_scan")
     extents = dict.fromkeys(plain(x.shape[a]) for x, a in zip(arrays, axes, strict=True))
     if len(extents) > 1:
         raise located(ShapeError(f"associative_scan: extents {list(extents)} along the axis differ"))

@@ -9,7 +9,7 @@ import pytest
 
 from hologram.command_line.doctor.clock import clock
 from hologram.command_line.doctor.findings import Level
-from tests.support.fake_machine import machine
+from tests.support.devices.fake_machine import machine
 
 SOURCE = "sys/devices/system/clocksource/clocksource0/current_clocksource"
 

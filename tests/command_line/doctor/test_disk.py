@@ -12,7 +12,7 @@ import pytest
 from hologram.command_line.doctor import disk
 from hologram.command_line.doctor.findings import Level
 from hologram.settings import override
-from tests.support.fake_machine import machine
+from tests.support.devices.fake_machine import machine
 
 
 def test_a_folder_that_can_be_written_to(tmp_path: Path) -> None:

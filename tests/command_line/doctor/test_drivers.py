@@ -11,7 +11,7 @@ import pytest
 from hologram.command_line.doctor import drivers
 from hologram.command_line.doctor.findings import Finding, Level
 from hologram.command_line.doctor.machine import Machine
-from tests.support.fake_machine import answers, machine
+from tests.support.devices.fake_machine import answers, machine
 
 GPU = {"sys/bus/pci/devices/0/class": "0x030000\n", "sys/bus/pci/devices/0/vendor": "0x10de\n"}
 AUDIO = {"sys/bus/pci/devices/1/class": "0x040300\n", "sys/bus/pci/devices/1/vendor": "0x10de\n"}

@@ -20,7 +20,7 @@ from hologram.command_line.doctor.findings import Finding, Level, note, ok, prob
 from hologram.command_line.doctor.machine import Machine, this_machine
 from hologram.command_line.main import main
 from hologram.command_line.result import CommandError
-from tests.support.fake_machine import machine
+from tests.support.devices.fake_machine import machine
 
 FILES = (
     "proc/stat", "proc/meminfo", "proc/cpuinfo", "proc/mounts", "proc/self/cgroup", "proc/7/stat", "proc/driver/nvidia/version",

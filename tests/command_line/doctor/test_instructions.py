@@ -10,7 +10,7 @@ from hologram.backends.llvm.toolchain import target
 from hologram.backends.llvm.toolchain.target import Target
 from hologram.command_line.doctor.findings import Level
 from hologram.command_line.doctor.instructions import llvm_host, vectors
-from tests.support.fake_machine import answers, machine
+from tests.support.devices.fake_machine import answers, machine
 
 X86 = "x86_64-unknown-linux-gnu"
 AVX2 = "+avx,+avx2,+fma,+f16c"

@@ -8,7 +8,7 @@ import pytest
 
 from hologram.command_line.doctor.findings import Level
 from hologram.command_line.doctor.load import busy_processes, stolen_time
-from tests.support.fake_machine import machine, write
+from tests.support.devices.fake_machine import machine, write
 
 
 def stat(pid: int, name: str, parent: int, ticks: int) -> dict[str, str]:

@@ -8,7 +8,7 @@ import pytest
 
 from hologram.command_line.doctor.findings import Level
 from hologram.command_line.doctor.memory import available, huge_pages
-from tests.support.fake_machine import answers, machine
+from tests.support.devices.fake_machine import answers, machine
 
 MIB = 2**20
 CGROUP = {"proc/self/cgroup": "4:memory:/a\n0::/b\n"}

@@ -8,7 +8,7 @@ import pytest
 
 from hologram.command_line.doctor.findings import Level
 from hologram.command_line.doctor.power import boost, governor
-from tests.support.fake_machine import answers, machine
+from tests.support.devices.fake_machine import answers, machine
 
 CPU0, CPU1 = (f"sys/devices/system/cpu/cpu{i}/cpufreq" for i in range(2))
 

@@ -8,7 +8,7 @@ import pytest
 
 from hologram.command_line.doctor import processors
 from hologram.command_line.doctor.findings import Level
-from tests.support.fake_machine import machine
+from tests.support.devices.fake_machine import machine
 
 CGROUP = {"proc/self/cgroup": "0::/a/b\n"}
 MAX, STAT = "sys/fs/cgroup/a/cpu.max", "sys/fs/cgroup/a/cpu.stat"

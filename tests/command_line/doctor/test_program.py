@@ -11,7 +11,7 @@ import pytest
 from hologram.command_line.doctor import program
 from hologram.command_line.doctor.findings import Level
 from hologram.command_line.doctor.machine import Machine
-from tests.support.fake_machine import machine
+from tests.support.devices.fake_machine import machine
 
 
 def test_imports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

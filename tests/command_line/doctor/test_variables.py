@@ -9,7 +9,7 @@ import pytest
 
 from hologram.command_line.doctor import variables
 from hologram.command_line.doctor.findings import Level
-from tests.support.fake_machine import machine
+from tests.support.devices.fake_machine import machine
 
 ROOT = Path(__file__).parents[3]
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hologram.backends.native import module
 from hologram.command_line.doctor import versions
 from hologram.command_line.doctor.findings import Level
-from tests.support.fake_machine import machine
+from tests.support.devices.fake_machine import machine
 
 NEEDS = ["numpy>=2", "llvmlite>=0.45", 'torch>=2.11; extra == "torch"', 'rich; extra == "cli"', "numpy-like; python_version < '3'"]
 
