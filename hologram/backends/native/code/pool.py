@@ -3,7 +3,8 @@
 A caller claims a job slot, publishes the kernel there and starts on it at once, ``grain`` chunks to begin with; workers that see the job join.
 Pieces are a part of what is left, long at first and at last a grain (guided self-scheduling, Polychronopoulos and Kuck 1987): each thread then
 reads long stretches of memory on its own, which the hardware foresees twice as well as neighbouring rows dealt out in turn.
-The caller takes its pieces from the front, workers theirs from the back: in the steps of a loop a core meets again what is in its own cache.
+Of many chunks the caller takes its pieces from the front, workers theirs from the back: in the steps of a loop a core meets again what is in its own
+cache. Few chunks are long, the last one perhaps short, and taken in turn.
 Which thread runs which chunk never shows in the results. Once the caller finds no chunk left it closes the job and waits for those that
 have joined, never for one that has not. A worker joins by counting itself in *before* it looks at the state, so that a slot whose state is
 ``CLOSED`` and whose count is zero is nobody's.
@@ -56,6 +57,7 @@ from hologram.backends.native_lang.language import (
 
 SHARES = 4  # pieces that each thread would make of what is left
 LONGEST_PIECE = 8  # parts of the time between polls: a piece takes one of them at most
+MANY_CHUNKS = 16  # from which the caller and workers take theirs from opposite ends
 WAKE_WIDTH = 2  # each thread that finds much work left wakes so many others
 PATIENCE = 4000  # spins before a caller that waits for a joined worker yields its core
 NAP_MICROSECONDS = 50
@@ -126,17 +128,6 @@ def piece(job: Job) -> i64:
 
 
 @native
-def take(job: Job) -> i64:
-    """How many chunks the thread has taken; 0: none is left. Together threads take no more than there are, so front and back do not meet."""
-    count = piece(job)
-    taken = fetch_add(job.next, count)
-    left = acquire(job.chunks) - taken
-    if left <= 0:
-        return 0
-    return count if count < left else left
-
-
-@native
 def claim() -> Job:
     """A free job slot, or None."""
     for i in range(JOB_SLOTS):
@@ -198,15 +189,21 @@ def parallel_for(context: Context, kernel: Kernel, args: ptr, chunks: i64, grain
     kernel(args, 0, grain, context.scratch)
     exchange(job.longest, pool.poll_ticks // LONGEST_PIECE * grain // (ticks() - started + 1))
     wake_for(job, started, grain)
-    count = grain
+    taken = 0
     front = grain
     while poll(context) == 0:
-        count = take(job)
-        if count == 0:
+        count = piece(job)
+        taken = fetch_add(job.next, count)
+        if taken >= chunks:
             break
-        kernel(args, front, front + count, context.scratch)
-        front += count
-    if count != 0:
+        if count > chunks - taken:
+            count = chunks - taken
+        begin = taken
+        if chunks >= MANY_CHUNKS:
+            begin = front
+            front += count
+        kernel(args, begin, begin + count, context.scratch)
+    if taken < chunks:
         exchange(job.next, chunks)  # cancelled: nobody takes more
     close(job)
     return context.cancelled
@@ -219,12 +216,18 @@ def join(job: Job, worker: Worker) -> i64:
     ran = 0
     if acquire(job.state) == OPEN:
         while acquire(pool.stop) == 0:
-            count = take(job)
-            if count == 0:
+            count = piece(job)
+            taken = fetch_add(job.next, count)
+            chunks = acquire(job.chunks)
+            if taken >= chunks:
                 break
-            end = acquire(job.chunks) - fetch_add(job.back, count)
+            if count > chunks - taken:
+                count = chunks - taken
+            begin = taken
+            if chunks >= MANY_CHUNKS:
+                begin = chunks - fetch_add(job.back, count) - count
             started = ticks()
-            job.kernel(job.args, end - count, end, worker.scratch)
+            job.kernel(job.args, begin, begin + count, worker.scratch)
             if ran == 0:
                 wake_for(job, started, count)
             ran = 1
