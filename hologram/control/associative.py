@@ -16,7 +16,6 @@ from hologram.trace.recorder import plain
 from hologram.trace.symbolic_extent import extent
 from hologram.trace.tensor import Tensor, namespace
 from hologram.transform.nodes import placed
-from hologram.transform.tree_axes import without_axes
 
 
 def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
@@ -36,7 +35,6 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
     if not arrays:
         raise located(ArgumentError("associative_scan takes at least one array"))
     axes = [_axis(x, axis) for x in arrays]
-    without_axes(treedef, axes, "associative_scan")
     extents = dict.fromkeys(plain(x.shape[a]) for x, a in zip(arrays, axes, strict=True))
     if len(extents) > 1:
         raise located(ShapeError(f"associative_scan: extents {list(extents)} along the axis differ"))

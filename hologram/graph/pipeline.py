@@ -225,7 +225,7 @@ def _fold_constants(graph: Graph, context: Context) -> Graph | Initialized[Graph
 
 def _fuse(program: Graph | Initialized[Graph], context: Context) -> Initialized[FusedGraph]:
     both = program if isinstance(program, Initialized) else Initialized(program)
-    return both.map(lambda graph: fuse_graph(graph, keep_narrow=isinstance(context.tile, GpuTileConfig)))
+    return both.map(lambda graph: fuse_graph(graph, on_device=isinstance(context.tile, GpuTileConfig)))
 
 
 def _lower(program: Initialized[FusedGraph], context: Context) -> Initialized[LoweredGraph]:

@@ -88,7 +88,7 @@ def _times_of(command: Any, put: int) -> tuple[float, float]:
     return put + (told.start - told.queued), put + (told.end - told.queued)
 
 
-HELD_CALLS = 32  # calls whose commands are held after the next: PoCL may look at a command that ended while it tells others of the one before
+HELD_CALLS = 4  # calls whose commands, and the arrays that they copied, are held after the next: PoCL may look at commands that have ended
 
 
 class Queue(driver.Queue):

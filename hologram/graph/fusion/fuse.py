@@ -19,10 +19,10 @@ from hologram.ir.graph import Graph
 from hologram.ir.traversal import topological
 
 
-def fuse(graph: Graph, keep_narrow: bool = False) -> list[Group | Call]:
-    """Groups in an order in which they can run. ``keep_narrow``, for devices: what is kept to be read as float32, but is made of narrow floats, is
-    kept as these. Elsewhere streams of memory count: a launch costs less than too many of them."""
+def fuse(graph: Graph, on_device: bool = False) -> list[Group | Call]:
+    """Groups in an order in which they can run. ``on_device``: what is kept to be read as float32, but is made of narrow floats, is kept as these.
+    Elsewhere streams of memory count: a launch costs less than too many of them."""
     nodes = topological(graph.outputs)
-    grouping = Grouping(nodes, choose_materialized(nodes, graph.outputs, keep_narrow), not keep_narrow)
+    grouping = Grouping(nodes, choose_materialized(nodes, graph.outputs, keep_narrow=on_device), not on_device)
     candidates = rematerialized_per_row(grouping, nodes, graph.outputs)
-    return Grouping(nodes, grouping.materialized - candidates, not keep_narrow).groups if candidates else grouping.groups
+    return Grouping(nodes, grouping.materialized - candidates, not on_device).groups if candidates else grouping.groups

@@ -34,11 +34,11 @@ class FusedGraph:
         return "\n".join([str(self.graph), *[_described(i, g, names) for i, g in enumerate(self.groups)]])
 
 
-def fuse_graph(graph: Graph, keep_narrow: bool) -> FusedGraph:
-    """``graph`` after fusion. ``keep_narrow``: as :func:`hologram.graph.fusion.fuse.fuse` has it."""
+def fuse_graph(graph: Graph, on_device: bool) -> FusedGraph:
+    """``graph`` after fusion. ``on_device``: as :func:`hologram.graph.fusion.fuse.fuse` has it."""
     constants = [n for n in topological(graph.outputs) if n.op.name == "leaf"]
     outputs, computed = _outputs(graph, constants)
-    return FusedGraph(graph, constants, outputs, computed, fuse(Graph(graph.inputs, computed), keep_narrow))
+    return FusedGraph(graph, constants, outputs, computed, fuse(Graph(graph.inputs, computed), on_device))
 
 
 def _described(number: int, group: Group | Call, names: dict[Node, str]) -> str:

@@ -24,7 +24,8 @@ Pointers = Array[ptr]
 REGIONAL = 64 << 10  # from this size on, blocks are parts of regions where the system has huge pages
 HUGE = 8 << 20  # from this size on, blocks are aligned to and made of huge pages of their own
 REGION_BYTES = 32 << 20
-HUGE_PAGE, SMALL_PAGE = 2 << 20, 4 << 10
+HUGE_PAGE = 2 << 20
+WHOLE_PAGES = 64 << 10  # bytes that are whole pages on every kernel: those of some AArch64 systems are so large
 COLOURED = 64 << 10  # from this size on, starts are staggered, so that arrays read together do not compete for the same cache sets
 COLOURS, COLOUR_BYTES = 8, 9 * 64
 LINE = 64  # bytes that blocks are aligned to
@@ -125,9 +126,10 @@ def region_cut(nbytes: i64, extra: i64) -> ptr:
 
 @native
 def region_give(region: Region, data: ptr, nbytes: i64) -> void:
-    """Frees a block of a region: its pages at once, its addresses with the region."""
-    first = aligned(offset(data, -1), SMALL_PAGE)
-    whole = (integer(data) + nbytes - integer(first)) & -SMALL_PAGE
+    """Frees a block of a region: its pages at once, its addresses with the region. Of a part of a page the system would take all of it, with what is
+    a neighbour's."""
+    first = aligned(offset(data, -1), WHOLE_PAGES)
+    whole = (integer(data) + nbytes - integer(first)) & -WHOLE_PAGES
     if whole > 0:
         Advise(heap.advise)(first, whole, MADV_DONTNEED)
     region.blocks -= 1

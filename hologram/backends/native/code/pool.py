@@ -128,6 +128,14 @@ def piece(job: Job) -> i64:
 
 
 @native
+def clipped(job: Job, taken: i64, count: i64) -> i64:
+    """``count``, or as many chunks as are left from ``taken`` on: none where it is not positive. So together threads take no more than there are, and
+    front and back do not meet."""
+    left = acquire(job.chunks) - taken
+    return count if count < left else left
+
+
+@native
 def claim() -> Job:
     """A free job slot, or None."""
     for i in range(JOB_SLOTS):
@@ -194,10 +202,9 @@ def parallel_for(context: Context, kernel: Kernel, args: ptr, chunks: i64, grain
     while poll(context) == 0:
         count = piece(job)
         taken = fetch_add(job.next, count)
-        if taken >= chunks:
+        count = clipped(job, taken, count)
+        if count <= 0:
             break
-        if count > chunks - taken:
-            count = chunks - taken
         begin = taken
         if chunks >= MANY_CHUNKS:
             begin = front
@@ -218,12 +225,11 @@ def join(job: Job, worker: Worker) -> i64:
         while acquire(pool.stop) == 0:
             count = piece(job)
             taken = fetch_add(job.next, count)
-            chunks = acquire(job.chunks)
-            if taken >= chunks:
+            count = clipped(job, taken, count)
+            if count <= 0:
                 break
-            if count > chunks - taken:
-                count = chunks - taken
             begin = taken
+            chunks = acquire(job.chunks)
             if chunks >= MANY_CHUNKS:
                 begin = chunks - fetch_add(job.back, count) - count
             started = ticks()
