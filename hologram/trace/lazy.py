@@ -42,7 +42,7 @@ from hologram.trace.lazy_programs.cache import programs as _programs
 from hologram.trace.lazy_programs.donation import LOST_ATTRS, donations
 from hologram.trace.lazy_programs.immediate import Immediate, immediate
 from hologram.trace.lazy_programs.numbers import Found, Generalised, Structure, structure_of
-from hologram.trace.lazy_programs.structure import MAX_SCALARS, form, scalar_operand
+from hologram.trace.lazy_programs.structure import MAX_DEVICE_SCALARS, MAX_SCALARS, form, scalar_operand
 from hologram.trace.operators import is_wide, settled
 from hologram.trace.recorder import Pending, levels_under_way, remember, results_of, storage_module
 from hologram.trace.tensor import Tensor
@@ -71,11 +71,11 @@ def _after_fork() -> None:
 
 class _Walk:
     """The nodes that ``roots`` need, numbered; the key, which is their structure and its numbers; the storages of the leaves, and the device that
-    they are on; the constants that are arguments, and their storages; and what to keep beside the roots."""
+    they are on; the constants that are arguments, ``most`` at most, and their storages; and what to keep beside the roots."""
 
     __slots__ = ("roots", "key", "structure", "numbers", "order", "storages", "scalar_nodes", "scalars", "device")
 
-    def __init__(self, roots: list[Any]) -> None:
+    def __init__(self, roots: list[Any], most: int = MAX_SCALARS) -> None:
         number: dict[Node, int] = {}
         order: list[Any] = []
         for root in roots:
@@ -104,7 +104,7 @@ class _Walk:
                 if type(storage) is DeviceStorage:
                     remote = True
                 continue
-            if op is const and number[node] >= asked and len(scalars) < MAX_SCALARS:
+            if op is const and number[node] >= asked and len(scalars) < most:
                 scalar = scalar_operand(node.attrs)
                 if scalar is not None:
                     add(node.attrs[0])
@@ -163,6 +163,11 @@ class _Walk:
         return Graph([made[x] for x in sources], [made[x] for x in self.roots], places, order=list(dict.fromkeys(made.values())))
 
 
+def _walk(roots: list[Any]) -> _Walk:
+    walk = _Walk(roots)
+    return _Walk(roots, MAX_DEVICE_SCALARS) if walk.device is not None and len(walk.scalars) > MAX_DEVICE_SCALARS else walk
+
+
 def _is_kept(x: Node, reader: Op) -> bool:
     """Whether the value of ``x`` is worth memory: what moves another one is not, nor a product that a sum takes unrounded."""
     if x.op.kind == "movement" or x.op.kind in MULTI_RESULT:
@@ -184,7 +189,7 @@ def realise(*tensors: Tensor) -> None:
     if not waiting or (len(waiting) == 1 and not _is_walks_turn(waiting[0]._node) and _settled_by_numpy(waiting[0])):
         return
     with _lock:
-        walk = _Walk([t._node for t in waiting])
+        walk = _walk([t._node for t in waiting])
         call = _call(walk)
         if type(call) is Found and call.sizes is None and not call.operands and not any([t._weak for t in waiting]):
             if known.hand_over(walk, len({t._node for t in waiting}), call.executable) and _realised_natively(waiting):

@@ -311,6 +311,7 @@ def assume(slack: Int) -> None:
 
 
 _constants: dict[tuple[str, bytes], Node] = {}
+_older_constants: dict[tuple[str, bytes], Node] = {}  # so that equal ones are one node though the memo is emptied while an expression is recorded
 _known_bits: dict[tuple[DType, Any], tuple[str, bytes]] = {}
 
 
@@ -341,7 +342,10 @@ def constant(value: Any, dtype: DType) -> Node:
         return trace.record(const, (), attrs)
     node = _constants.get(attrs)
     if node is None:
-        node = pending(const, (), attrs, (), dtype)
+        node = _older_constants.get(attrs) or pending(const, (), attrs, (), dtype)
+        if len(_constants) >= _MEMO_LIMIT:
+            _older_constants.clear()
+            _older_constants.update(_constants)
         remember(_constants, attrs, node)
     return node
 

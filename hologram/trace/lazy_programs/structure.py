@@ -21,7 +21,8 @@ KNOWN_TO_RULES = frozenset((0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5))  # and what i
 
 _FORMS_LIMIT = 4096
 
-MAX_SCALARS = 32  # constants that are arguments of one program; further ones it has by value
+MAX_SCALARS = 4096  # constants that are arguments of one program; further ones it has by value
+MAX_DEVICE_SCALARS = 128  # the same on a device, where the arguments of a kernel have little room: 1 KiB is what OpenCL guarantees
 
 Numbers = tuple[Any, ...]
 

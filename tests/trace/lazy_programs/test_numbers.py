@@ -18,6 +18,9 @@ from hologram.errors import CompileError, UnsupportedError
 from hologram.settings import override
 from hologram.trace import compiling, lazy
 from hologram.trace.lazy_programs import cache, numbers
+from hologram.trace.lazy_programs.structure import MAX_DEVICE_SCALARS
+from hologram.trace.operators import DEPTH_LIMIT
+from tests.support.needs import needs_opencl
 
 X = np.linspace(0.5, 1.5, 300, dtype=np.float32)
 INTEGERS = np.arange(-40, 60)
@@ -114,15 +117,28 @@ def test_a_loop_over_a_counter_compiles_once_for_numbers_that_rules_do_not_know(
     assert len(compilations) == 1
 
 
-def test_so_many_floats_are_arguments_and_others_part_of_the_program(compilations: list[Any]) -> None:
+@pytest.mark.parametrize("n", [1, 20, 40, 100, 600])
+def test_new_floats_compile_nothing_however_many(n: int, compilations: list[Any]) -> None:
     def polynomial(x: Any, first: float) -> Any:
-        for i in range(40):
+        for i in range(n):
             x = x * 0.5 + (first + i)
         return x
 
-    for first in (0.1, 0.2, 0.3):
+    for k in range(40):  # so many numbers that constants are forgotten meanwhile
+        first = 0.1 + k / 64
         np.testing.assert_allclose(np.asarray(polynomial(hg.tensor(X), first)), polynomial(X, first), rtol=1e-5)
-    assert len(compilations) == 3
+    assert len(compilations) <= 1 + 2 * n // DEPTH_LIMIT
+
+
+@needs_opencl
+def test_a_device_has_more_floats_than_its_kernels_take_arguments_by_value() -> None:
+    x, expected = hg.device_put(hg.tensor(X), "opencl"), X
+    scalars = np.linspace(0.9, 1.1, 200).tolist()
+    for s in scalars:
+        x, expected = x * s, expected * np.float32(s)
+    walk = lazy._walk([x._node])
+    assert (len(walk.scalars), len(walk.storages)) == (MAX_DEVICE_SCALARS, 1)
+    np.testing.assert_array_equal(np.asarray(x), expected)
 
 
 def test_new_keys_and_sizes_of_random_numbers_compile_nothing(compilations: list[Any]) -> None:

@@ -30,7 +30,7 @@ from hologram.backends.native_lang.language import Array, copy, exported, f32, f
 Pointers, Words, Doubles, Singles = Array[ptr], Array[i64], Array[f64], Array[f32]
 
 MAX_NODES = 256  # of an expression; of a larger one what Python takes is a small part of the run
-SCALARS = 32  # places for constants that are arguments; an expression with more is Python's
+SCALARS = 256  # places for constants that are arguments; an expression with more is Python's
 MAX_KEY = 1024  # words
 MAX_SLOTS = 512  # of a program: arguments, hidden constants, results
 VISITED = 1024  # places of the table of visited nodes, a power of 2
