@@ -29,7 +29,7 @@ MAX_ELEMENTS = 1 << 14  # of a value that is computed: larger ones are worth fus
 GRANT = 1 / 8  # of what a structure has left, for the runs of one expression by native code until they are counted
 LEGALIZE_NS = 1e5  # that a graph takes to be split into steps
 ELEMENT_NS = 0.5  # of an element of an op
-MAX_NODES = 64
+MAX_NODES = 512  # of an expression: splitting a larger one into steps takes long, too
 
 _KINDS = frozenset(("leaf", "elementwise", "movement", "gather", "reduce", "scan", "mark"))
 

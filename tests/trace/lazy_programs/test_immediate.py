@@ -6,11 +6,13 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import hologram as hg
 import hologram.numpy as hnp
@@ -88,6 +90,51 @@ def test_new_sizes_are_compiled_together_when_there_are_many(compilations: list[
     for k in range(5, 250):
         np.testing.assert_array_equal(np.asarray(x[:k].max() + k), X[:k].max() + np.float32(k))
     assert len(compilations) == 1
+
+
+@pytest.mark.parametrize("n", [10, 40, 100])
+def test_long_expressions_that_never_come_again_compile_nothing(n: int, compilations: list[Any]) -> None:
+    """Which of their numbers are equal, and which of them rules know, differs each time."""
+    generator = np.random.default_rng(n)
+    for _ in range(12):
+        x, y = hg.tensor(X), X
+        for number in generator.choice([-1.0, 0.5, 0.75, 1.0, 1.25], n).tolist():
+            x, y = x * number + 0.25, y * np.float32(number) + np.float32(0.25)
+        np.testing.assert_allclose(np.asarray(x), y, rtol=1e-5, atol=1e-5)
+    assert not compilations
+
+
+_STEPS: list[Callable[[Any, Any], Any]] = [
+    lambda a, b: a + b,
+    lambda a, b: a * b * 0.5,
+    lambda a, b: hnp.sin(a) * b,
+    lambda a, b: hnp.exp(-hnp.abs(a)) + b,
+    lambda a, b: hnp.where(a > b, a, b * 0.25),
+    lambda a, b: a - b.mean(),
+    lambda a, b: hnp.roll(a, 3) + b,
+    lambda a, b: a / (1 + hnp.sum(b * b)),
+    lambda a, b: hnp.cumsum(a) * 0.01 + b,
+    lambda a, b: a[::-1] * 0.3 + b * 0.7,
+]
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(_STEPS), st.integers(1, 4), st.integers(1, 4), st.sampled_from([0.5, 0.75, 1.0, -1.0])), min_size=1, max_size=60
+    )
+)
+def test_results_are_those_of_programs(steps: list[Any]) -> None:
+    def expression(x: Any, y: Any) -> Any:
+        values = [x, y]
+        for step, i, j, number in steps:
+            values.append(step(values[-min(i, len(values))], values[-min(j, len(values))]) * number)
+        return values[-1] + values[-2]
+
+    x, y = hg.tensor(X), hg.tensor(X[::-1].copy())
+    found = np.asarray(expression(x, y))
+    with override(op_by_op=False):
+        expected = np.asarray(expression(x, y))
+    assert found.tobytes() == expected.tobytes()
 
 
 def test_large_arrays_and_other_ops_are_compiled_at_once(compilations: list[Any]) -> None:
