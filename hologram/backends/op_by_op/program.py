@@ -37,6 +37,8 @@ _BY_REFERENCE = ("movement", "gather", "elementwise")  # kinds whose references 
 _ALONG_AXES = ("reduce", "scan")
 _TERMS = (fused_mul, pair_dot)  # each is rounded with the sum that reads it
 
+PREPARE_NS = 1e5  # that a graph takes to be split into steps, ...
+REWRITE_NODE_NS = 5e4  # ... and each of its nodes, where rewrite rules change it
 STEP_NS = 1000  # of a step, besides its elements
 ELEMENT_NS = 0.5  # of an element, for each unit of its op's cost
 
@@ -60,11 +62,18 @@ class OpByOp:
     long = False
 
     def __init__(
-        self, steps: list[Step], drafts: list[Draft], constants: list[Any], results: list[tuple[int, Aval]], ns: float, legal: Graph
+        self,
+        steps: list[Step],
+        drafts: list[Draft],
+        constants: list[Any],
+        results: list[tuple[int, Aval]],
+        ns: float,
+        legal: Graph,
+        prepare_ns: float,
     ) -> None:
         self.steps, self.drafts, self.constant_storages, self.results, self._legal = steps, drafts, constants, results, legal
         self.n_inputs, self.outputs = len(legal.inputs), legal.outputs
-        self.ns = ns  # about what a run takes
+        self.ns, self.prepare_ns = ns, prepare_ns  # about what a run takes, and making the program took
         self.constants: list[Any] = []  # that a call supplies
         self.nbytes = NODE_BYTES // 4 * len(steps)
 
@@ -111,7 +120,8 @@ def op_by_op(graph: Graph, max_ns: float) -> OpByOp | None:
 
     Raises what the compiler raises for a kernel.
     """
-    legal: Graph = run_passes(canonicalise_but_for_order(graph, "standard"), LEGALIZE, Context("standard", backend(CPU).tile))
+    canonical = canonicalise_but_for_order(graph, "standard")
+    legal: Graph = run_passes(canonical, LEGALIZE, Context("standard", backend(CPU).tile))
     found = _Drafts(legal.inputs)
     order = topological(legal.outputs, stop=found.is_end) if "reduce" in legal.kinds() else legal.nodes()
     if not found.take(order) or found.ns > max_ns:
@@ -119,7 +129,8 @@ def op_by_op(graph: Graph, max_ns: float) -> OpByOp | None:
     number = {x: i for i, x in enumerate([*legal.inputs, *found.constants, *[d.node for d in found.drafts]])}
     results = [(number[x], aval(x.dtype, x.shape)) for x in legal.outputs]  # type: ignore[arg-type]
     constants = [storage.of_bits(aval(x.dtype, ()), x.attrs[1]) for x in found.constants]
-    return OpByOp([_step(d, number) for d in found.drafts], found.drafts, constants, results, found.ns, legal)
+    prepare_ns = PREPARE_NS + (0 if canonical is graph else REWRITE_NODE_NS * len(graph.nodes()))
+    return OpByOp([_step(d, number) for d in found.drafts], found.drafts, constants, results, found.ns, legal, prepare_ns)
 
 
 class _Known(NamedTuple):

@@ -8,6 +8,7 @@ but the graph. Dead code vanishes because only what the outputs need is visited.
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -114,29 +115,72 @@ def rewrite_top_down(graph: Graph, rules: RuleSet, precision: str, fired: Counte
     for node in order:
         b.table.setdefault((node.op, node.inputs, node.attrs), node)
     b.users = count_users(order, graph.outputs)
+    normal = _rewrite_users_first(graph, order, b)
     done: dict[Node, Node] = {i: i for i in graph.inputs}
     for root in graph.outputs:
-        _descend(root, graph.lines, done, b)
+        _rebuild(root, normal, done, b)
     return _result(graph, done, {**graph.lines, **b.lines})
 
 
-def _descend(root: Node, lines: dict[Node, Any], done: dict[Node, Node], b: Rewriter) -> None:
-    stack: list[tuple[Node, Any]] = [(root, lines.get(root))]
-    entered: dict[Node, Node] = {}
+def _rewrite_users_first(graph: Graph, order: list[Node], b: Rewriter) -> dict[Node, tuple[Node, Any]]:
+    """What each node becomes where it stands, and its line: nodes in the order of their depths, so that all users of a node come before it, those
+    that rules make included. So what all users want of a node is known when its turn comes, however they share what lies between."""
+    depths = _Depths(order)
+    normal: dict[Node, tuple[Node, Any]] = {i: (i, None) for i in graph.inputs}
+    waiting = [(-depths.of(root), n, root, None) for n, root in enumerate(graph.outputs)]
+    heapq.heapify(waiting)
+    pushed = len(waiting)
+    while waiting:
+        _, _, node, line = heapq.heappop(waiting)
+        if node in normal:
+            continue
+        line = b.line = graph.lines.get(node, line)
+        top = _rewrite_to_fixpoint(node, b)
+        normal[node] = top, line
+        for i in top.inputs:
+            if i not in normal:
+                heapq.heappush(waiting, (-depths.of(i), pushed, i, line))
+                pushed += 1
+    return normal
+
+
+class _Depths:
+    """The longest path below each node, of those that rules make, too."""
+
+    def __init__(self, order: list[Node]) -> None:
+        self._known: dict[Node, int] = {}
+        for node in order:
+            self.of(node)
+
+    def of(self, node: Node) -> int:
+        known, stack = self._known, [node]
+        while stack:
+            top = stack[-1]
+            missing = [i for i in top.inputs if i not in known]
+            if missing:
+                stack += missing
+                continue
+            known[top] = 1 + max([known[i] for i in top.inputs], default=0)
+            stack.pop()
+        return known[node]
+
+
+def _rebuild(root: Node, normal: dict[Node, tuple[Node, Any]], done: dict[Node, Node], b: Rewriter) -> None:
+    """Fills ``done`` for ``root`` and all below: what nodes become, on what their inputs become."""
+    stack = [root]
+    entered: set[Node] = set()
     while stack:
-        node, line = stack[-1]
+        node = stack[-1]
         if node in done:
             stack.pop()
             continue
-        top = entered.get(node)
-        if top is None:
-            line = b.line = lines.get(node, line)
-            top = entered[node] = _rewrite_to_fixpoint(node, b)
+        top, line = normal[node]
         missing = [i for i in top.inputs if i not in done]
+        entered.add(node)
         if missing:
             if any(i in entered for i in missing):
                 raise RewriteError(f"rules run in a circle: {', '.join(b.fired)}")
-            stack.extend((i, line) for i in reversed(missing))
+            stack.extend(reversed(missing))
             continue
         made = done[node] = b.intern(top, tuple([done[i] for i in top.inputs]))
         if line is not None:

@@ -27,7 +27,6 @@ KERNEL_RUNS = 8  # of it by Python, until native code gets it though ops of it h
 MAX_RUN = 1 / 64  # of what compiling takes: a longer run is not small work
 MAX_ELEMENTS = 1 << 14  # of a value that is computed: larger ones are worth fusion, and memory that is used again
 GRANT = 1 / 8  # of what a structure has left, for the runs of one expression by native code until they are counted
-LEGALIZE_NS = 1e5  # that a graph takes to be split into steps
 ELEMENT_NS = 0.5  # of an element of an op
 MAX_NODES = 512  # of an expression: splitting a larger one into steps takes long, too
 
@@ -141,7 +140,7 @@ def immediate(graph: Graph, structure: Any, nodes: int) -> Immediate | None:
     if found is None:
         structure.left = 0.0
         return None
-    structure.left -= LEGALIZE_NS
+    structure.left -= found.prepare_ns
     debug.tell(debug.GRAPHS, "op by op", lambda: found.as_text("legalized"))
     return Immediate(found, structure)
 

@@ -21,7 +21,7 @@ from hologram.graph.rewrite.engine import rewrite_bottom_up, rewrite_top_down
 from hologram.graph.rewrite.pattern import c, spelled, x, y
 from hologram.graph.rewrite.rewriter import Rewriter
 from hologram.graph.rewrite.rule import RuleSet, rule, rule_fn
-from hologram.graph.rewrite.rules import ALL, as_markdown
+from hologram.graph.rewrite.rules import ALL, SINK, as_markdown
 from hologram.graph.verify_graph import verify_graph
 from hologram.ir import symbolic
 from hologram.ir.graph import Graph
@@ -144,6 +144,20 @@ def test_a_circle_of_rules_is_named() -> None:
         simplified(graph, there, back)
     with pytest.raises(RewriteError, match="without end: (there, back|back, there)"):
         rewrite_top_down(graph, RuleSet([there, back]), "exact", Counter())
+
+
+def test_a_movement_passes_a_network_of_shared_values_in_one_run() -> None:
+    """Each value of a network of rounds has two users, which want the same movement of it once both are rewritten."""
+    s = Sketch()
+    a, b = s.argument(F32, 6), s.argument(F32, 6)
+    for _ in range(20):
+        a, b = s.make("add", a, b), s.make("mul", s.make("sub", a, b), b)
+    graph = s.graph(s.make("reshape", s.make("add", a, b), attrs=((2, 3),)))
+    fired: Counter[str] = Counter()
+    sunk = rewrite_top_down(graph, SINK, "exact", fired)
+    assert {n.op.name for n in sunk.nodes() if n.shape == (6,)} == {"input"}
+    assert rewrite_top_down(sunk, SINK, "exact", Counter()) is sunk
+    assert fired["sink-reshape"] == 61
 
 
 def test_growth_without_end_is_named() -> None:
