@@ -1,8 +1,8 @@
 """Conditions on symbolic sizes: the ranges in which static programs of the same graph sum in the same order.
 
 The compiler chooses the order of some sums by sizes: that of products of matrices with few rows, of long sums of products, of attention. A program
-with symbols has one order for all sizes. A pass that meets such a choice notes for which sizes a static program would choose alike. Only these have the
-same last places in ``standard`` and ``fast``; ``exact`` has one order.
+with symbols has one order for all sizes. A pass that meets such a choice notes for which sizes a static program would choose alike. Only these have
+the same last places in ``standard`` and ``fast``; ``exact`` has one order.
 """
 
 from __future__ import annotations

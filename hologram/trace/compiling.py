@@ -97,8 +97,8 @@ def _compiled(graph: Graph, precision: str, device: str | None, homes: Sequence[
 
 
 def size_conditions(graph: Graph) -> Mapping[Any, tuple[int, int]]:
-    """For programs of ``graph`` on the CPU, in ``standard``: which sizes must be in which ranges, both ends included, so that static programs sum in the
-    same order."""
+    """For programs of ``graph`` on the CPU, in ``standard``: which sizes must be in which ranges, both ends included, so that static programs sum in
+    the same order."""
     from hologram.graph.pipeline import size_conditions as found
 
     return found(graph, guarantee("standard"), backend(CPU).tile).ranges
