@@ -17,6 +17,7 @@ from hologram.errors import PassLimitError, RewriteError
 from hologram.graph.canonical.integer_ranges import Ranges
 from hologram.graph.rewrite.rewriter import Watch
 from hologram.graph.schedule.tiles import TileConfig
+from hologram.graph.size_conditions import SizeConditions
 from hologram.settings import settings
 from hologram.support.debug import PASSES, noted, watchers
 
@@ -44,6 +45,7 @@ class Context:
     fired: dict[str, Counter[str]] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     count: Counter[str] = field(default_factory=Counter)  # of the pass that runs
+    conditions: SizeConditions = field(default_factory=SizeConditions)  # of sizes at which static programs sum in the same order
 
     def nested(self, constants: Sequence[int] = (), ranges: Ranges | None = None) -> Context:
         """The context of a graph inside of the graph: it counts for itself."""

@@ -54,6 +54,7 @@ from hologram.graph.rewrite.engine import rewrite_bottom_up, rewrite_top_down
 from hologram.graph.rewrite.rules import SIMPLIFY, SINK
 from hologram.graph.schedule.tiles import CpuTileConfig, GpuTileConfig, TileConfig
 from hologram.graph.shared_divisors import share_divisors
+from hologram.graph.size_conditions import SizeConditions
 from hologram.graph.verify_graph import verify_graph
 from hologram.ir.graph import Graph
 from hologram.settings import settings
@@ -170,17 +171,17 @@ def _reduce_in_tiles(graph: Graph, context: Context) -> Graph:
 
 def _block(first_level: int, graph: Graph, context: Context) -> Graph:
     nbytes = DEVICE_BLOCK_BYTES if isinstance(context.tile, GpuTileConfig) else None
-    return block_regions(graph, partial(_canonical, context.nested()), first_level, nbytes)
+    return block_regions(graph, partial(_canonical, context.nested()), first_level, nbytes, context.conditions)
 
 
 def _join_attention(graph: Graph, context: Context) -> Graph:
-    return join_attention(graph, MAX_VALUE_ROW_BYTES if isinstance(context.tile, GpuTileConfig) else None)
+    return join_attention(graph, MAX_VALUE_ROW_BYTES if isinstance(context.tile, GpuTileConfig) else None, context.conditions)
 
 
 def _legalize(graph: Graph, context: Context) -> Graph:
     tile = context.tile
     shared = tile.shared_bytes if isinstance(tile, GpuTileConfig) else None
-    return legalize(graph, context.precision, isinstance(tile, CpuTileConfig) and tile.pairs, split_k=shared is None, shared_bytes=shared)
+    return legalize(graph, context.precision, isinstance(tile, CpuTileConfig) and tile.pairs, shared is None, shared, context.conditions)
 
 
 def _multiply_add(graph: Graph, context: Context) -> Graph:
@@ -338,6 +339,13 @@ def canonicalise_but_for_order(graph: Graph, precision: str) -> Graph:
         if others := set(context.rules()) - {"commute"}:
             raise CompileError(f"a graph was said to be in normal form, but the rules {', '.join(sorted(others))} fire:\n{graph}")
     return graph
+
+
+def size_conditions(graph: Graph, precision: str, tile: TileConfig | None) -> SizeConditions:
+    """For which values of its symbols static programs of ``graph`` sum in the order in which its own program does."""
+    context = Context(precision, tile)
+    run_passes(canonicalise_but_for_order(graph, precision), LEGALIZE, context)
+    return context.conditions
 
 
 def compile_to_plan(

@@ -8,11 +8,12 @@ from typing import Any, Protocol
 
 from hologram.backends.residence import home, on_host
 from hologram.errors import DeviceError, OutOfMemory
-from hologram.ir.devices import CPU
+from hologram.ir.devices import CPU, backend
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import leaf
 from hologram.settings import settings
 from hologram.support import forks
+from hologram.support.precision import guarantee
 from hologram.support.progress import bars
 from hologram.support.user_lines import located
 
@@ -93,6 +94,14 @@ def _compiled(graph: Graph, precision: str, device: str | None, homes: Sequence[
         return pipeline(graph, precision=precision, device=device, homes=homes, blocked=blocked)
     except DeviceError as e:
         raise located(e) from None
+
+
+def size_conditions(graph: Graph) -> Mapping[Any, tuple[int, int]]:
+    """For programs of ``graph`` on the CPU, in ``standard``: which sizes must be in which ranges, both ends included, so that static programs sum in
+    the same order."""
+    from hologram.graph.pipeline import size_conditions as found
+
+    return found(graph, guarantee("standard"), backend(CPU).tile).ranges
 
 
 def op_by_op(graph: Graph, max_ns: float) -> Any:

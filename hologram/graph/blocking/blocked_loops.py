@@ -15,6 +15,7 @@ from typing import Any
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.blocking.score_regions import NotLocal, Region, Search, axis_of_input, size_of
+from hologram.graph.size_conditions import SizeConditions
 from hologram.ir.graph import Body, Graph
 from hologram.ir.index_maps import is_simple
 from hologram.ir.node import Builder, Node
@@ -31,11 +32,15 @@ MIN_BLOCK_ROWS = 64  # of a block, where the axis is that of rows: as many as a 
 Canonical = Callable[[Graph], Graph]
 
 
-def block_regions(graph: Graph, canonical: Canonical, first_level: int = 0, nbytes: int | None = None) -> Graph:
+def block_regions(
+    graph: Graph, canonical: Canonical, first_level: int = 0, nbytes: int | None = None, conditions: SizeConditions | None = None
+) -> Graph:
     """``graph``, which is canonical, with loops for the exits of its regions, from a level on; the graph itself where it has none.
     ``canonical`` reduces the bodies that it makes;
-    ``nbytes``: of a block of an entry, about, :data:`BLOCK_BYTES` for None."""
+    ``nbytes``: of a block of an entry, about, :data:`BLOCK_BYTES` for None; ``conditions`` is told for which symbols static graphs have none."""
     search = Search(graph.nodes(), graph.outputs)
+    if conditions is not None:
+        search.require_none(conditions)
     if not search.entries:
         return graph
     loops: dict[Node, _Loop] = {}

@@ -22,6 +22,7 @@ from hologram.graph.bounded import Worklist
 from hologram.graph.collective_depth import collective_depths
 from hologram.graph.legalize.variation import Variation
 from hologram.graph.library.attention.nodes import movement_source
+from hologram.graph.size_conditions import SizeConditions
 from hologram.ir.graph import Graph
 from hologram.ir.index_maps import is_simple, propagate_index, variables
 from hologram.ir.node import Node
@@ -133,6 +134,13 @@ class Search:
         """Whether an axis along which one of two factors varies alone is of symbolic extent."""
         first, second = (set(self.varies.of(f)) for f in terms.inputs)
         return any(not isinstance(terms.shape[axis], int) for axis in first ^ second)
+
+    def require_none(self, conditions: SizeConditions) -> None:
+        """Notes for which sizes no product of varying extents is an entry, where some product may become a softmax."""
+        if any(n.op.name == "exp" for n in self.nodes):
+            for n in self.nodes:
+                if n.op.name == "reduce_sum" and not isinstance(n.size, int) and products(n):
+                    conditions.require(n.size, most=MIN_PRODUCT_BYTES // n.dtype.itemsize - 1)
 
     def regions(self) -> list[Region]:
         """Regions that have nothing in common but what each of them makes of little, like masks."""

@@ -7,7 +7,8 @@ good as constant there: it is computed before the loop (:mod:`hologram.graph.con
 - results of work (elementwise work, reductions, gathers, concatenations …) that are no larger than the constants that they are made of. So nothing
   is folded that is a small array spread or drawn out, and nothing that is made of numbers and counters alone.
 - factors of products whose elements the product's loops would have to pack in each call: they are folded in *panels*, in the order in which a tile of
-  the product reads them, (blocks of columns, …, summed axis, columns of a block), the last block filled up. See ``tiles.py``.
+  the product reads them, (blocks of columns, …, summed axis, columns of a block), the last block filled up. See ``tiles.py``. Rows of such a product
+  may be of any number.
 
 This works on legalized graphs (:mod:`hologram.graph.legalize.legalize`), where products have their final form.
 """
@@ -94,10 +95,22 @@ class _Search:
             self.varies.note(n)
             if n not in self.made_of:
                 self._note_transposed(n)
+        self._spread_factors(nodes)
         for n in self._readers():
             for x in dict.fromkeys(n.inputs):
                 if self.made_of.get(x):
                     self._look_at(n, x)
+
+    def _spread_factors(self, nodes: Iterable[Node]) -> None:
+        """Holds in panels the constant factors of products with a varying number of rows. Spread along these, a factor is itself no constant."""
+        spread = {n for n in nodes if n.op.name == "broadcast" and n not in self.made_of and self.made_of.get(n.inputs[0])}
+        self.made_of |= {n: self.made_of[n.inputs[0]] for n in spread}
+        self.works |= {n for n in spread if n.inputs[0] in self.works}
+        for terms in self.summed:
+            for x in terms.inputs:
+                if x in spread and terms not in self.transposed and (value := self._panels(terms, x)) is not None:
+                    self.instead[terms, x] = value
+        self.made_of = {n: of for n, of in self.made_of.items() if n not in spread}
 
     def _readers(self) -> list[Node]:
         """What depends on arguments, but for the terms of sums that are transposed."""
@@ -106,7 +119,7 @@ class _Search:
 
     def _arguments_of(self, n: Node) -> list[Node]:
         """What ``n`` reads that depends on arguments."""
-        return [self.transposed[n].other] if n in self.transposed else [x for x in n.inputs if x not in self.made_of]
+        return [self.transposed[n].other] if n in self.transposed else [x for x in n.inputs if x not in self.made_of and (n, x) not in self.instead]
 
     def _look_at(self, reader: Node, x: Node) -> None:
         """Holds what ``reader`` reads as ``x``, or what that is moved from, where it pays."""
@@ -163,10 +176,12 @@ class _Search:
 
     def _panels(self, terms: Node, factor: Node) -> Node | None:
         """``factor`` as it is read from panels, where it does not lie as the product's loops read it."""
-        if not isinstance(self.tile, CpuTileConfig) or len(terms.inputs) != 2 or not isinstance(terms.size, int):
+        if not isinstance(self.tile, CpuTileConfig) or len(terms.inputs) != 2:
             return None
         own, others = self._axes(terms, factor)
         columns, down = terms.ndim - 1, sorted(own & others)
+        if not all(isinstance(terms.shape[i], int) for i in own) or not isinstance(self.summed[terms], int):
+            return None  # rows alone may be of any number
         if columns not in own - others or not down or self.summed[terms] < NARROW:  # type: ignore[operator]
             return None
         if not others - own and not self._suits_vectors(factor, terms.shape[columns]):

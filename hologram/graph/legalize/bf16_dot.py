@@ -17,7 +17,7 @@ def pair_bfloat16(b: Builder, x: Node, axis: int) -> tuple[Node, Node | None] | 
     """Of the terms ``x`` of a sum over ``axis``: those of pairs of them, half as many, and the last term where one is left over. None where they are
     no products of bfloat16."""
     n = x.shape[axis]
-    if x.op.name != "mul" or not isinstance(n, int) or n < 2 or not all(map(_is_bfloat16, x.inputs)):
+    if not isinstance(n, int) or n < 2 or not is_of_bfloat16(x):
         return None
     first, second = (_pairs(b, f, axis) for f in x.inputs)
     return b(TABLE["pair_dot"], (first, second)), _last(b, x, axis) if n % 2 else None
@@ -29,6 +29,11 @@ def _last(b: Builder, x: Node, axis: int) -> Node:
     start[axis] = int(x.shape[axis]) - 1
     factors = [b(TABLE["slice"], (f,), (tuple(start), x.shape, (1,) * x.ndim)) for f in x.inputs]
     return b(x.op, tuple([b(TABLE["reshape"], (f,), (shape,)) for f in factors]))
+
+
+def is_of_bfloat16(x: Node) -> bool:
+    """Whether ``x`` is products of bfloat16."""
+    return x.op.name == "mul" and all(map(_is_bfloat16, x.inputs))
 
 
 def _is_bfloat16(f: Node) -> bool:

@@ -21,6 +21,7 @@ from hologram.graph.legalize.scans import legalize_scan, running_sum
 from hologram.graph.legalize.scatters import legalize_scatter
 from hologram.graph.legalize.sorts import LongSorts, legalize_sort
 from hologram.graph.legalize.variation import Variation
+from hologram.graph.size_conditions import SizeConditions
 from hologram.ir.graph import Graph
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import MULTI_RESULT, TABLE
@@ -30,14 +31,21 @@ from hologram.primitives.reductions import adjacent_runs, is_order_free
 _LEGAL_KINDS = frozenset(("leaf", "elementwise", "movement", "gather"))  # of which graphs are legal as they are
 
 
-def legalize(graph: Graph, precision: str = "exact", by_pairs: bool = False, split_k: bool = True, shared_bytes: int | None = None) -> Graph:
+def legalize(
+    graph: Graph,
+    precision: str = "exact",
+    by_pairs: bool = False,
+    split_k: bool = True,
+    shared_bytes: int | None = None,
+    conditions: SizeConditions | None = None,
+) -> Graph:
     """``by_pairs``: products of bfloat16 may be summed two at a time; ``split_k``: long sums of products part by part. ``shared_bytes``: what groups
-    share on a device, None elsewhere."""
+    share on a device, None elsewhere. ``conditions`` is told in which ranges of its symbols static programs sum in the same order."""
     if graph.kinds() <= _LEGAL_KINDS and not any(0 in n.shape for n in graph.nodes()):
         return graph
     b = Builder()
     long = None if shared_bytes is None else LongSorts(shared_bytes, partial(running_sum, b))
-    varies = None if precision == "exact" else Variation(by_pairs, split_k)
+    varies = None if precision == "exact" else Variation(by_pairs, split_k, conditions)
     made: dict[Node, Node] = {}
     for node in graph.nodes():
         inputs = tuple(made[x] for x in node.inputs)
@@ -60,7 +68,7 @@ def _legalize_node(b: Builder, node: Node, inputs: tuple[Node, ...], varies: Var
     if node.op.kind == "reduce":
         return reduce_position(b, node.op, b.cast(inputs[0], dtypes.compute_type(inputs[0].dtype)), *node.attrs)
     if node.op.kind == "contraction":
-        return _convolution(b, node, inputs, varies is None)
+        return _convolution(b, node, inputs, varies)
     if node.op.kind == "scan":
         assert node.op.monoid is not None
         at_once = long is not None and (varies is not None or is_order_free(node.op.monoid, inputs[0].dtype))
@@ -110,20 +118,20 @@ def _reduce(b: Builder, node: Node, x: Node, varies: Variation | None) -> Node:
         elif varies is not None and op.name == "reduce_sum" and x.dtype.is_float and is_matmul(x, run, varies):
             x = reduce_matmul(b, op, x, run, varies)
         elif varies is not None:
-            x = reduce_run(b, op, *(row_blocked if varies.split_k else row_blocked_for_device)(b, op, x, run))
+            x = reduce_run(b, op, *(row_blocked(b, op, x, run, varies.conditions) if varies.split_k else row_blocked_for_device(b, op, x, run)))
         else:
             x = reduce_run(b, op, x, run)
     return b.cast(b.reshape(x, node.shape), node.dtype)
 
 
-def _convolution(b: Builder, node: Node, inputs: tuple[Node, ...], exact: bool) -> Node:
+def _convolution(b: Builder, node: Node, inputs: tuple[Node, ...], varies: Variation | None) -> Node:
     """Windows times weights, summed in one run of axes; where order is free, a long sum by channels is cut along its axes."""
     steps, dilations = node.attrs
     x, w = (b.cast(v, dtypes.compute_type(v.dtype)) for v in inputs)
     if x.size == 0:
         return b.full(0, node.dtype, node.shape)
     products = window_products(b, x, w, steps, dilations)
-    reduce = reduce_run if exact or products.axes[0] == 3 else reduce_split_k
-    total = reduce(b, TABLE["reduce_sum"], products.terms, products.axes)
+    args = b, TABLE["reduce_sum"], products.terms, products.axes
+    total = reduce_run(*args) if varies is None or products.axes[0] == 3 else reduce_split_k(*args, varies)
     transposed = total if products.order == tuple(range(total.ndim)) else b(TABLE["transpose"], (total,), (products.order,))
     return b.cast(transposed, node.dtype)

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterable
 from typing import Any
 
-from hologram.graph.legalize.bf16_dot import pair_bfloat16
+from hologram.graph.legalize.bf16_dot import is_of_bfloat16, pair_bfloat16
 from hologram.graph.legalize.convolutions import SPLIT_K_TERMS, split_k_axes
 from hologram.graph.legalize.reductions import reduce_run, row_blocked
 from hologram.graph.legalize.variation import Variation
 from hologram.graph.schedule.layout import memory_offsets, stride_along
+from hologram.graph.size_conditions import SizeConditions
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE
-from hologram.ir.symbolic import Int, prod
+from hologram.ir.symbolic import MAX_EXTENT, Int, prod
 from hologram.ir.traversal import topological
 
 # From how many terms, and up to how many, a sum of products of so many vectors with a matrix is taken along the memory of the matrix, which is
 # then read once for each of them: what more vectors share is packed.
-MATVEC_TERM_RANGES = {1: (16, math.inf), 2: (128, math.inf), 3: (128, math.inf), 4: (1024, SPLIT_K_TERMS)}
+MATVEC_TERM_RANGES = {1: (16, MAX_EXTENT), 2: (128, MAX_EXTENT), 3: (128, MAX_EXTENT), 4: (1024, SPLIT_K_TERMS)}
 MIN_MATMUL_EXTENT = 8  # extents from which a sum of products is worth the loops of a matrix product
 
 
@@ -45,6 +46,12 @@ def _is_long(n: Int, least: int) -> bool:
     return not isinstance(n, int) or n >= least
 
 
+def _require_long(x: Node, axes: Iterable[int], varies: Variation) -> None:
+    """Notes that extents that vary must be as long as they were taken for."""
+    for i in axes:
+        varies.conditions.require(x.shape[i], MIN_MATMUL_EXTENT)
+
+
 def _adds(n: Node, x: Node) -> bool:
     """Whether the terms of ``x`` go on as those of the inputs of ``n``."""
     return n.op.name == "add" and all(f.shape == x.shape for f in n.inputs)
@@ -66,9 +73,11 @@ def _reduce_product_as_matmul(b: Builder, op: Any, x: Node, varies: Variation) -
         columns = _along_memory(x, unshared)
     if columns is None:
         return None
+    _require_long(x, unshared, varies)
     kept = [i for i in range(last) if i != columns]
     transposed = b(TABLE["transpose"], (x,), ((*kept, last, columns),))
-    result = reduce_matmul(b, op, *row_blocked(b, op, transposed, (last - 1,)), varies)
+    terms = (transposed, (last - 1,)) if len(unshared) > 1 else row_blocked(b, op, transposed, (last - 1,), varies.conditions)
+    result = reduce_matmul(b, op, *terms, varies)
     order = [*kept, columns]
     back = tuple(order.index(i) for i in range(last))
     return result if back == tuple(range(last)) else b(TABLE["transpose"], (result,), (back,))
@@ -85,16 +94,30 @@ def _along_memory(x: Node, unshared: list[int]) -> int | None:
 def is_matvec_along_memory(x: Node, run: tuple[int, ...], varies: Variation) -> bool:
     """Whether ``x`` is products of few vectors and a matrix, summed down columns, whose matrix lies in memory along the summed axis."""
     n = x.shape[run[0]]
-    if x.op.name != "mul" or len(run) > 1 or not isinstance(n, int):
+    if x.op.name != "mul" or len(run) > 1:
         return False
     columns = {i for i in range(run[0] + 1, x.ndim) if x.shape[i] != 1}
     for matrix, vector in (x.inputs, x.inputs[::-1]):
         of_matrix, of_vector = varies.of(matrix), varies.of(vector)
-        vectors = prod(size for i, size in enumerate(x.shape) if i not in of_matrix)
-        least, most = MATVEC_TERM_RANGES.get(vectors, (math.inf, 0)) if isinstance(vectors, int) else (math.inf, 0)
-        if least <= n <= most and run[0] in of_matrix & of_vector and columns and columns <= of_matrix - of_vector:
-            return any(stride_along(e, run[0]) == 1 and all(stride_along(e, c) != 1 for c in columns) for e in memory_offsets(matrix))
+        if run[0] not in of_matrix & of_vector or not columns or not columns <= of_matrix - of_vector:
+            continue
+        if not any(stride_along(e, run[0]) == 1 and all(stride_along(e, c) != 1 for c in columns) for e in memory_offsets(matrix)):
+            continue
+        return _takes_vectors(prod(size for i, size in enumerate(x.shape) if i not in of_matrix), n, varies.conditions)
     return False
+
+
+def _takes_vectors(vectors: Int, n: Int, conditions: SizeConditions) -> bool:
+    """Whether products of so many vectors, of ``n`` terms, are summed along the memory of the matrix: numbers of vectors that vary are taken for
+    large ones, and of terms for those in the range."""
+    if not isinstance(vectors, int):
+        conditions.require(vectors, max(MATVEC_TERM_RANGES) + 1)
+        return False
+    if vectors not in MATVEC_TERM_RANGES:
+        return False
+    least, most = MATVEC_TERM_RANGES[vectors]
+    conditions.require(n, least, most)
+    return not isinstance(n, int) or least <= n <= most
 
 
 def is_matmul(x: Node, run: tuple[int, ...], varies: Variation) -> bool:
@@ -104,24 +127,40 @@ def is_matmul(x: Node, run: tuple[int, ...], varies: Variation) -> bool:
         return False
     first, second = (varies.of(f) for f in x.inputs)
     count = x.shape[run[0]]
-    least = 2 if isinstance(count, int) and count > SPLIT_K_TERMS else MIN_MATMUL_EXTENT
-    long = [i for i, n in enumerate(x.shape) if _is_long(n, least) and i not in run]
-    unshared = {i in first for i in long if (i in first) != (i in second)}
-    return len(unshared) == 2 and run[0] in first and run[0] in second
+    unshared = [i for i in range(x.ndim) if (i in first) != (i in second) and i not in run]
+
+    def has_columns_and_rows(least: int) -> bool:
+        return len({i in first for i in unshared if _is_long(x.shape[i], least)}) == 2
+
+    if run[0] not in first or run[0] not in second or not has_columns_and_rows(2):
+        return False
+    varies.conditions.require(count, most=SPLIT_K_TERMS)
+    if isinstance(count, int) and count > SPLIT_K_TERMS:
+        return True
+    found = has_columns_and_rows(MIN_MATMUL_EXTENT)
+    if found and varies.by_pairs and is_of_bfloat16(x):  # elsewhere either way has the same order
+        _require_long(x, unshared, varies)
+    return found
 
 
 def reduce_matmul(b: Builder, op: Any, x: Node, run: tuple[int, ...], varies: Variation) -> Node:
-    reduce = reduce_split_k if varies.split_k else reduce_run
+    def reduce(terms: Node) -> Node:
+        return reduce_split_k(b, op, terms, run, varies) if varies.split_k else reduce_run(b, op, terms, run)
+
     found = pair_bfloat16(b, x, run[-1]) if varies.by_pairs else None
     if found is None:
-        return reduce(b, op, x, run)
+        if varies.by_pairs and is_of_bfloat16(x):
+            varies.conditions.never(x.shape[run[-1]])
+        return reduce(x)
     pairs, last = found
-    total = reduce(b, op, pairs, run)
+    total = reduce(pairs)
     return total if last is None else b(TABLE["add"], (total, last))
 
 
-def reduce_split_k(b: Builder, op: Any, x: Node, run: tuple[int, ...]) -> Node:
-    """Reduces one run of axes, a long one part by part: panels of what rows share then stay in the second-level cache."""
+def reduce_split_k(b: Builder, op: Any, x: Node, run: tuple[int, ...], varies: Variation) -> Node:
+    """Reduces one run of axes, a long one part by part: panels of what rows share then stay in the second-level cache. One whose length varies is
+    one piece."""
+    varies.conditions.require(prod(x.shape[a] for a in run), most=SPLIT_K_TERMS)
     x, runs = split_k_axes(b, x, run)
     for part in runs:
         x = reduce_run(b, op, x, part)

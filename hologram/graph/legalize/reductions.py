@@ -8,6 +8,7 @@ from hologram import dtypes
 from hologram.graph.legalize.convolutions import max_unrolled_terms, unroll_reduction
 from hologram.graph.legalize.short_reductions import is_short_horizontal, unroll_horizontal_reduction
 from hologram.graph.schedule.choose import COLUMNS, MIN_ROW_BLOCKED_BYTES, ROW_BLOCK, UNCACHED_BYTES
+from hologram.graph.size_conditions import SizeConditions
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE, Shape
 from hologram.ir.symbolic import Int, floordiv, prod
@@ -28,13 +29,15 @@ MAX_WHOLE_POSITION_PAGES = 4  # up to which positions of extremes are found in o
 MIN_INDEPENDENT = 16  # results that are independent and so already fill the machine
 
 
-def row_blocked(b: Builder, op: Any, x: Node, run: tuple[int, ...]) -> tuple[Node, tuple[int, ...]]:
+def row_blocked(b: Builder, op: Any, x: Node, run: tuple[int, ...], conditions: SizeConditions) -> tuple[Node, tuple[int, ...]]:
     """The partial results of blocks of rows, and the axis left to reduce, where many long rows become one: not the canonical reduction order.
 
     Memory is then read along rows, many at once, as it lies; down a block of columns it gives half of its bandwidth.
     """
     first, last = run[0], run[-1]
     n, width = prod(x.shape[first : last + 1]), prod(x.shape[last + 1 :])
+    if x.dtype.is_float and op.name in ("reduce_sum", "reduce_prod"):
+        conditions.require(x.size, most=UNCACHED_BYTES // x.dtype.itemsize - 1)  # here, and where a nest is chosen
     if not isinstance(n, int) or not isinstance(width, int) or sum(size != 1 for i, size in enumerate(x.shape) if i not in run) != 1:
         return x, run  # several results' axes may be rows and columns of a product, whose terms are far more than its factors
     if prod(x.shape[:first]) != 1:

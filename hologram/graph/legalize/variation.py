@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from hologram.graph.size_conditions import SizeConditions
 from hologram.ir.node import Node
 
 
 class Variation:
     """The axes along which a node's elements differ; all axes for what is not known. ``by_pairs``, ``split_k``: as
-    :func:`hologram.graph.legalize.legalize.legalize` has it."""
+    :func:`hologram.graph.legalize.legalize.legalize` has it. ``conditions``: where choices by sizes that are symbols are noted."""
 
-    def __init__(self, by_pairs: bool = False, split_k: bool = True) -> None:
+    def __init__(self, by_pairs: bool = False, split_k: bool = True, conditions: SizeConditions | None = None) -> None:
         self.by_pairs, self.split_k = by_pairs, split_k
+        self.conditions = SizeConditions() if conditions is None else conditions
         self.axes: dict[Node, frozenset[int]] = {}
 
     def of(self, node: Node) -> frozenset[int]:

@@ -19,9 +19,8 @@ from typing import Any, NamedTuple
 
 from hologram.errors import HologramError, is_defect
 from hologram.ir.graph import Graph
-from hologram.ir.symbolic import evaluator
+from hologram.ir.symbolic import MAX_EXTENT, evaluator
 from hologram.primitives.markers import place
-from hologram.primitives.reductions import PAGE
 from hologram.settings import settings
 from hologram.support import debug
 from hologram.support.lru_cache import Recent
@@ -62,11 +61,14 @@ class Program:
 
     ``fixed`` are the numbers that it has by value, ``equal`` pairs that must be equal; ``constants`` the numbers that are arguments, ``symbols`` the
     numbers that symbols stand for, ``defined`` further numbers with the polynomials that they must equal.
-    Of what the symbols make no extent may be 0 or 1, and no sum of products may have a page of terms.
+    Of what the symbols make no extent may be 0 or 1, and sizes by which programs by value choose an order of sums are in the ranges of this one.
     """
 
     def __init__(self, numbers: Numbers, constants: list[int], made: Recording) -> None:
-        groups, defined, extents, terms = made.slots, made.defined, made.extents(), made.terms()
+        groups, defined = made.slots, made.defined
+        ranges = dict.fromkeys(made.extents(), (2, MAX_EXTENT))
+        for n, (least, most) in made.conditions().items():
+            ranges[n] = max(least, ranges.get(n, (0, 0))[0]), most
         varying = {*constants, *(i for slots in groups.values() for i in slots)}
         self._fixed = _getter([i for i in range(len(numbers)) if i not in varying])
         self._values = self._fixed(numbers)
@@ -75,7 +77,8 @@ class Program:
         self._constants, self._symbols = constants, [(s, slots[0]) for s, slots in groups.items() if s not in defined]
         self._defined = [(groups[s][0], evaluator(e, [s for s, _ in self._symbols])) for s, e in defined.items()]
         names = [s for s, _ in self._symbols]
-        self._extents, self._terms = (evaluator(tuple(of), names) if of else None for of in (extents, terms))
+        self._ranges = tuple(ranges.values())
+        self._ranged = evaluator(tuple(ranges), names) if ranges else None
         self.token = object()  # its key among the programs that are kept
 
     def sizes(self, numbers: Numbers) -> dict[str, int] | None:
@@ -89,9 +92,11 @@ class Program:
         for i, value in self._defined:
             if value(*values) != numbers[i]:
                 return None
-        if self._extents is not None and min(self._extents(*values)) < 2:
-            return None
-        return None if self._terms is not None and max(self._terms(*values)) >= PAGE else sizes
+        if self._ranged is not None:
+            for n, (least, most) in zip(self._ranged(*values), self._ranges, strict=True):
+                if not least <= n <= most:
+                    return None
+        return sizes
 
     def found(self, numbers: Numbers) -> Found | None:
         """The program for ``numbers``, if it takes them."""
@@ -303,10 +308,10 @@ def _generalised(walk: Any, before: Numbers, noted: Numbers | None) -> Generalis
         groups.setdefault((numbers[i], before[i]), []).append(i)
     try:
         made = Recording(walk, set(constants), groups)
+        program = Program(numbers, constants, made)
     except (HologramError, TypeError) as e:  # what the type rules do not take
         structure.by_value = structure.by_value or len(structure.seen) >= _REMEMBERED
         return f"with symbols: {str(e).partition(chr(10))[0]}"
-    program = Program(numbers, constants, made)
     if program.sizes(numbers) is None:
-        return "an extent is 0 or 1, or a sum of products has a page of terms"
+        return "an extent is 0 or 1, or a program by value sums in another order"
     return Generalised(walk, program, made.graph, structure, numbers, noted)

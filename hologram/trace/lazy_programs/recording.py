@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from hologram.errors import HologramError
@@ -12,10 +13,9 @@ from hologram.ir.symbolic import Expr, Int, atoms, bounds, prod, size_operand, s
 from hologram.ir.traversal import topological
 from hologram.primitives.control import project, result_types
 from hologram.primitives.movement import reshape
-from hologram.primitives.reductions import reduce_sum
 from hologram.support.user_lines import at_line
+from hologram.trace.compiling import size_conditions
 from hologram.trace.lazy_programs.structure import places
-from hologram.trace.lazy_programs.value_rules import moved
 
 _SYMBOLIC_KINDS = frozenset(("leaf", "elementwise", "movement", "reduce", "scan", "gather", "mark", "sort", "scatter", "host", "project"))
 
@@ -48,11 +48,11 @@ class Recording:
         found = dict.fromkeys(n for x in self.graph.nodes() for n in x.shape if isinstance(n, Expr) and str(n) not in self.symbols)
         return [n for n in found if (bounds(n)[0] or 0) < 2]
 
-    def terms(self) -> list[Int]:
-        """How many products sums add up, where that is symbolic: of a page and more, programs by value have orders of their own."""
-        sums = [x for x in self.graph.nodes() if x.op is reduce_sum and x.dtype.kind in "fc"]
-        found = [prod([x.inputs[0].shape[a] for a in x.attrs[0]]) for x in sums if moved(x.inputs[0]).op.kind == "elementwise"]
-        return [n for n in dict.fromkeys(found) if isinstance(n, Expr)]
+    def conditions(self) -> Mapping[Int, tuple[int, int]]:
+        """The ranges in which sizes must be, so that programs by value sum in the same order."""
+        if not self.symbols or not any(x.op.kind == "reduce" and x.dtype.kind in "fc" for x in self.graph.nodes()):
+            return {}
+        return size_conditions(self.graph)
 
     def _size(self, number: Int, slot: int) -> Int:
         name = self.symbol_of.get(slot)

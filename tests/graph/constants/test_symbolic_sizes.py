@@ -223,3 +223,22 @@ def test_functions_of_sizes_and_closed_over_arrays(name: str) -> None:
         np.testing.assert_allclose(made(x), want, rtol=1e-5, atol=1e-6)
     with override(hold_limit=0):
         np.testing.assert_allclose(hg.jit(f, dynamic={0: 0})(x), want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("weight", ["transposed", "scaled", "of many rows"])
+def test_constant_factors_are_in_panels_for_any_number_of_rows(weight: str) -> None:
+    """Each call would pack them otherwise. The initializer is that of the static program."""
+    w = np.random.default_rng(3).standard_normal((768, 96)).astype(np.float32)
+    made = {"transposed": lambda: w.T, "scaled": lambda: hnp.asarray(w.T) * 1.5, "of many rows": lambda: np.ascontiguousarray(w.T)}[weight]
+
+    def product(x: Any) -> Any:
+        return x @ made() + 1
+
+    symbolic = hg.jit(product, dynamic={0: 0}, precision="exact")
+    rows = np.random.default_rng(4).standard_normal((70, 96)).astype(np.float32)
+    programs = [f.lower(rows).compile() for f in (symbolic, hg.jit(product, dynamic=False, precision="exact"))]
+    ahead = [p.as_text("folded").partition("main, runs in each call")[0] for p in programs]
+    assert "initializer" in ahead[0] and ahead[0] == ahead[1]
+    assert "scratch" not in programs[0].as_text("kernels")
+    for n in (2, 3, 5, 6, 7, 48, 70):
+        np.testing.assert_array_equal(symbolic(rows[:n]), hg.jit(product, dynamic=False, precision="exact")(rows[:n]))

@@ -17,6 +17,7 @@ from hologram import dtypes
 from hologram.graph.bounded import Worklist
 from hologram.graph.legalize.variation import Variation
 from hologram.graph.library.attention.nodes import ATTENTION, SCORES, movement_source
+from hologram.graph.size_conditions import SizeConditions
 from hologram.ir.graph import Graph
 from hologram.ir.index_maps import Index, is_simple, linear, propagate_index, variables
 from hologram.ir.node import Builder, Node, const_value
@@ -48,12 +49,13 @@ class _Match(NamedTuple):
     safe: bool
 
 
-def join_attention(graph: Graph, widest_bytes: int | None = None) -> Graph:
-    """``graph`` with attention nodes where it computes attention, of values of at most ``widest_bytes``; the graph itself where it does not."""
+def join_attention(graph: Graph, widest_bytes: int | None = None, conditions: SizeConditions | None = None) -> Graph:
+    """``graph`` with attention nodes where it computes attention, of values of at most ``widest_bytes``; the graph itself where it does not.
+    ``conditions`` is told for which of its symbols static graphs have no further attention nodes."""
     nodes = graph.nodes()
     if not any(n.op.name == "reduce_max" for n in nodes):
         return graph
-    found = {m.result: m for m in _Search(nodes, graph.outputs, widest_bytes).matches()}
+    found = {m.result: m for m in _Search(nodes, graph.outputs, widest_bytes, conditions or SizeConditions()).matches()}
     if not found:
         return graph
     b = Builder()
@@ -141,8 +143,8 @@ def axis_correspondence(index: Index, own: Shape, of: Shape) -> dict[int, int] |
 
 
 class _Search:
-    def __init__(self, nodes: list[Node], outputs: Iterable[Node], widest_bytes: int | None) -> None:
-        self.nodes, self.outputs, self.widest_bytes = nodes, set(outputs), widest_bytes
+    def __init__(self, nodes: list[Node], outputs: Iterable[Node], widest_bytes: int | None, conditions: SizeConditions) -> None:
+        self.nodes, self.outputs, self.widest_bytes, self.conditions = nodes, set(outputs), widest_bytes, conditions
         self.users = users_of(nodes)
         self.varies = Variation()
         for n in self.nodes:
@@ -174,9 +176,14 @@ class _Search:
         if dtypes.compute_type(product.dtype) is not result.dtype:  # a kernel computes in one type
             return None
         of_queries, of_keys, of_values = (self.varies.of(x) for x in (queries, keys, values))
+        sizes = length[soft.axis], queries.shape[summed], space[wide]
         rows = [i for i in axis_map if i != soft.axis and there[i] in of_queries and there[i] not in of_keys and axis_map[i] not in of_values]
+        if not {axis, wide} <= of_values:
+            return None
+        if not all(isinstance(n, int) for n in (*sizes, *[length[i] for i in rows])):
+            self._require_few([length[i] for i in rows], *sizes)
         row = max((i for i in rows if isinstance(length[i], int)), key=lambda i: (length[i], i), default=None)
-        if row is None or not {axis, wide} <= of_values or not _worth(length[row], length[soft.axis], queries.shape[summed], space[wide]):
+        if row is None or not _worth(length[row], *sizes):
             return None
         if self.widest_bytes is not None and space[wide] * values.dtype.itemsize > self.widest_bytes:
             return None
@@ -200,6 +207,14 @@ class _Search:
             axes.index(soft.axis),
             soft.safe,
         )
+
+    def _require_few(self, rows: list[Int], *sizes: Int) -> None:
+        """Notes for which sizes attention of varying rows, keys or widths is too small for a kernel of its own."""
+        if any(isinstance(n, int) and n < MIN_KEYS for n in sizes) or all(isinstance(n, int) and n < MIN_QUERIES for n in rows):
+            return
+        varying = next((n for n in sizes if not isinstance(n, int)), None)
+        for n in rows if varying is None else [varying]:
+            self.conditions.require(n, most=(MIN_QUERIES if varying is None else MIN_KEYS) - 1)
 
     def _first_product(self, scores: Node, key_axis: int) -> tuple[Node, dict[int, int], int, Node, Node] | None:
         """The product of queries and keys that scores are made of: it, the axis of its terms for each axis of the scores, the one summed, queries,
