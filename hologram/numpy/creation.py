@@ -140,9 +140,9 @@ def count(shape: Shape, axis: int, dtype: DType) -> Node:
     return record(iota, (), (shape, axis, dtype.name))
 
 
-def steps_of(numbers: Node, gap: Node) -> Node:
-    """``numbers * gap``, rounded before it is added to anything: what is added to a multiple of a gap can be exactly its negative."""
-    return record(barrier, (record(ew.mul, (numbers, gap)), numbers))
+def rounded_product(x: Node, y: Node) -> Node:
+    """``x * y``, rounded before anything is added to it: what is added to a multiple of a step can be exactly its negative."""
+    return record(barrier, (record(ew.mul, (x, y)), x))
 
 
 def _scaled_count(n: int, start: Any, step: Any, dtype: DType) -> Node:
@@ -150,7 +150,7 @@ def _scaled_count(n: int, start: Any, step: Any, dtype: DType) -> Node:
     work = dtype if dtype.is_integer else dtypes.float64
     node = count((n,), 0, work)
     if step != 1:
-        node = steps_of(node, constant(step, work)) if work.is_float else record(ew.mul, (node, constant(step, work)))
+        node = rounded_product(node, constant(step, work)) if work.is_float else record(ew.mul, (node, constant(step, work)))
     if start != 0:
         node = record(ew.add, (node, constant(start, work)))
     return cast_node(node, dtype)
@@ -258,7 +258,7 @@ def _between(start: Any, stop: Any, n: int, gaps: int, endpoint: bool) -> Node:
         if x.shape:
             raise located(ShapeError(f"linspace: the ends are scalars, not of shape {list(x.shape)}"))
     gap = record(ew.div, (record(ew.sub, (last, first)), constant(max(gaps, 1), first.dtype)))
-    node = record(ew.add, (steps_of(cast_node(count((n,), 0, dtypes.int64), first.dtype), gap), first))
+    node = record(ew.add, (rounded_product(cast_node(count((n,), 0, dtypes.int64), first.dtype), gap), first))
     return record(ew.select, (_last(n), last, node)) if endpoint and n > 1 else node
 
 

@@ -58,7 +58,7 @@ def _accumulated(x: Any, dtype: Any, what: str) -> Node:
     return cast_node(node, accumulator_type(node.dtype)) if dtype is None else cast_to(node, dtype)
 
 
-def _included(node: Node, mask: Any, value: Any, what: str) -> Node:
+def included(node: Node, mask: Any, value: Any, what: str) -> Node:
     """``node`` with ``value`` where ``mask``, which broadcasts to it, does not hold. Raises ShapeError where the mask is larger."""
     if mask is None:
         return node
@@ -96,7 +96,7 @@ def sum(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, 
     >>> hnp.sum([[1.0, 2.0], [3.0, 4.0]], axis=0)
     Tensor([4., 6.], dtype=float32)
     """
-    node = _included(_accumulated(x, dtype, "sum"), where, 0, "sum")
+    node = included(_accumulated(x, dtype, "sum"), where, 0, "sum")
     return _folded(rows.reduce_sum, "add", node, axis, keepdims, initial, "sum")
 
 
@@ -109,14 +109,14 @@ def prod(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False,
     >>> hnp.prod([[1, 2], [3, 4]], axis=1)
     Tensor([ 2, 12], dtype=int64)
     """
-    node = _included(_accumulated(x, dtype, "prod"), where, 1, "prod")
+    node = included(_accumulated(x, dtype, "prod"), where, 1, "prod")
     return _folded(rows.reduce_prod, "multiply", node, axis, keepdims, initial, "prod")
 
 
 def _extreme(op: Op, combine: str, x: Any, axis: Any, keepdims: bool, initial: Any, mask: Any, what: str) -> Tensor:
     if mask is not None and initial is None:
         raise located(ArgumentError(f"{what}: with where it takes initial, the result over no elements"))
-    return _folded(op, combine, _included(array(x, what), mask, initial, what), axis, keepdims, initial, what)
+    return _folded(op, combine, included(array(x, what), mask, initial, what), axis, keepdims, initial, what)
 
 
 @lean_reduction(rows.reduce_max)
@@ -168,7 +168,7 @@ def any(x: Any, /, axis: Any = None, keepdims: bool = False, *, where: Any = Non
     >>> hnp.any([[0, 1], [0, 0]], axis=1)
     Tensor([ True, False], dtype=bool)
     """
-    return wrap(_reduce(rows.reduce_any, _included(cast_node(array(x, "any"), dtypes.bool_), where, False, "any"), axis, keepdims, "any"))
+    return wrap(_reduce(rows.reduce_any, included(cast_node(array(x, "any"), dtypes.bool_), where, False, "any"), axis, keepdims, "any"))
 
 
 @lean_reduction(rows.reduce_all)
@@ -180,7 +180,7 @@ def all(x: Any, /, axis: Any = None, keepdims: bool = False, *, where: Any = Non
     >>> hnp.all([[0, 1], [2, 3]], axis=1)
     Tensor([False,  True], dtype=bool)
     """
-    return wrap(_reduce(rows.reduce_all, _included(cast_node(array(x, "all"), dtypes.bool_), where, True, "all"), axis, keepdims, "all"))
+    return wrap(_reduce(rows.reduce_all, included(cast_node(array(x, "all"), dtypes.bool_), where, True, "all"), axis, keepdims, "all"))
 
 
 def allclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
@@ -278,9 +278,9 @@ def _mean_of(node: Node, mask: Any, axis: Any, keepdims: bool, correction: float
     """The mean of the elements for which ``mask`` holds, all for None."""
     if mask is None:
         return _mean(node, axis, keepdims, correction)
-    included = broadcast_to(wrap(cast_node(array(mask, what), dtypes.bool_)), node.shape)
-    less = FUNCTIONS["maximum"](sum(included, axis, keepdims=keepdims) - correction, 0)
-    total = _reduce(rows.reduce_sum, _included(node, included, 0, what), axis, keepdims, what)
+    counted = broadcast_to(wrap(cast_node(array(mask, what), dtypes.bool_)), node.shape)
+    less = FUNCTIONS["maximum"](sum(counted, axis, keepdims=keepdims) - correction, 0)
+    total = _reduce(rows.reduce_sum, included(node, counted, 0, what), axis, keepdims, what)
     return record(ew.div, (total, cast_node(array(less, what), node.dtype)))
 
 
@@ -401,7 +401,7 @@ def logsumexp(x: Any, /, axis: Any = None, b: Any = None, keepdims: bool = False
     if b is not None:
         x, b = broadcast_arrays(*(wrap(n) for n in promoted("logsumexp", [as_tensor(v, "logsumexp") for v in (x, b)], dtypes.to_inexact)[0]))
     node, result = inexact(x, None, "logsumexp")
-    values = wrap(_included(node, where, -np.inf, "logsumexp"))
+    values = wrap(included(node, where, -np.inf, "logsumexp"))
     top = max(values if b is None else select(b == 0, -np.inf, values), axis, keepdims=True)
     top = select(FUNCTIONS["isfinite"](top), top, 0.0)
     terms = FUNCTIONS["exp"](values - top) if b is None else _times_exp(b.astype(values.dtype), values - top)
