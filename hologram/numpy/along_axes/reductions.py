@@ -15,13 +15,14 @@ from hologram.ir.node import Node
 from hologram.ir.op import Op
 from hologram.ir.symbolic import prod as product
 from hologram.numpy.arguments import array, as_tensor, axes_of, axis_of, cast_to, permuted, reshaped, wrap
-from hologram.numpy.complexes import squared_modulus
+from hologram.numpy.complexes import imag, real, squared_modulus
 from hologram.numpy.creation import full, zeros
 from hologram.numpy.elementwise.functions import FUNCTIONS, isclose
 from hologram.numpy.elementwise.functions import where as select
 from hologram.numpy.shaping.joining import concat
 from hologram.numpy.shaping.shapes import broadcast_arrays, broadcast_to
 from hologram.primitives import reductions as rows
+from hologram.primitives.complex.parts import complex_
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace.checks import number
@@ -116,12 +117,42 @@ def prod(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False,
 def _extreme(op: Op, combine: str, x: Any, axis: Any, keepdims: bool, initial: Any, mask: Any, what: str) -> Tensor:
     if mask is not None and initial is None:
         raise located(ArgumentError(f"{what}: with where it takes initial, the result over no elements"))
-    return _folded(op, combine, included(array(x, what), mask, initial, what), axis, keepdims, initial, what)
+    node = included(array(x, what), mask, initial, what)
+    if node.dtype.is_complex:
+        return _complex_extreme(wrap(node), combine, axis, keepdims, initial, what)
+    return _folded(op, combine, node, axis, keepdims, initial, what)
+
+
+def _complex_extreme(x: Tensor, combine: str, axis: Any, keepdims: bool, initial: Any, what: str) -> Tensor:
+    """The extreme of complex numbers in the order of their real parts, among equals of their imaginary parts; NaN where a part is NaN."""
+    axes = axes_of(axis, x.ndim, what)
+    if initial is not None:
+        lines = permuted(array(x, what), [*[i for i in range(x.ndim) if i not in axes], *axes])
+        kept = lines.shape[: x.ndim - len(axes)]
+        flat = wrap(reshaped(lines, (*kept, product(lines.shape[len(kept) :]))))
+        first = broadcast_to(wrap(cast_to(array(initial, what), flat.dtype)), (*kept, 1))
+        found = _complex_extreme(concat([flat, first], axis=-1), combine, -1, False, None, what)
+        return wrap(_kept(array(found, what), array(x, what), axes)) if keepdims else found
+    re, im, _ = _complex_extremes(x, combine, axes)
+    found = wrap(record(complex_, (array(re, what), array(im, what))))
+    return found if keepdims else found.reshape(tuple([n for i, n in enumerate(x.shape) if i not in axes]))
+
+
+def _complex_extremes(x: Tensor, combine: str, axes: tuple[int, ...]) -> tuple[Tensor, Tensor, Tensor]:
+    """The parts of the extremes of complex numbers, whose axes stay with extent 1, and which elements are these: those with a NaN where there are."""
+    reduce, beyond = (max, -np.inf) if combine == "maximum" else (min, np.inf)
+    re, im = real(x), imag(x)
+    missing = FUNCTIONS["isnan"](re) | FUNCTIONS["isnan"](im)
+    none = any(missing, axes, True)
+    best = reduce(re, axes, keepdims=True)
+    second = reduce(select(re == best, im, beyond), axes, keepdims=True)
+    return select(none, np.nan, best), select(none, np.nan, second), select(none, missing, (re == best) & (im == second))
 
 
 @lean_reduction(rows.reduce_max)
 def max(x: Any, /, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
-    """Maximum over ``axis``: an integer, a tuple of them, or None for all. NaN where an element is NaN.
+    """Maximum over ``axis``: an integer, a tuple of them, or None for all. NaN where an element is NaN. Complex numbers go by their real parts, among
+    equals by their imaginary parts.
 
     The result has the type of ``x``. ``where`` (bool, broadcast with ``x``) says which elements count, ``initial`` is one more element; ``where``
     needs it. Raises ShapeError over no elements without ``initial``, ArgumentError for ``where`` without it. Also called ``amax``.
@@ -222,6 +253,9 @@ def _arg(op: Op, x: Any, axis: int | None, keepdims: bool) -> Tensor:
     node = array(x, op.name)
     flat = node if axis is not None else reshaped(node, (product(node.shape),))
     a = 0 if axis is None else axis_of(axis, len(node.shape), op.name)
+    if flat.dtype.is_complex:
+        *_, extremes = _complex_extremes(wrap(flat), "maximum" if op is rows.argmax else "minimum", (a,))
+        op, flat = rows.argmax, cast_node(array(extremes, op.name), dtypes.uint8)
     result = record(op, (flat,), (a,))
     return wrap(_kept(result, node, tuple(range(len(node.shape))) if axis is None else (a,)) if keepdims else result)
 
