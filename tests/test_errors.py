@@ -41,7 +41,7 @@ CASES: list[tuple[str, Any, type[Exception], str]] = [
     ("number of elements", lambda: hnp.linspace(0, 1, 2.5), errors.ArgumentError, "linspace: a number of elements is an integer, not float"),
     ("sections", lambda: hnp.array_split(A, 0), errors.ArgumentError, "split: 0 sections"),
     ("shift", lambda: hnp.roll(A, 1.5), errors.ArgumentError, "roll: a shift is an integer, not float"),
-    ("subscripts", lambda: hnp.einsum(A, B), errors.ArgumentError, "einsum: the first argument is subscripts such as"),
+    ("subscripts", lambda: hnp.einsum(A), errors.ArgumentError, "einsum: the first argument is subscripts such as"),
     ("function", lambda: hnp.apply_along_axis(2, 0, A), errors.ArgumentError, "apply_along_axis takes a function, not int"),
     ("name", lambda: hnp.searchsorted(A[0], 1.0, side="middle"), errors.ArgumentError, "searchsorted: side is 'left' or 'right', not 'middle'"),
     ("place", lambda: hnp.delete(A[0], 3), errors.IndexOutOfRange, "delete: an index beyond an axis of extent 3"),

@@ -7,8 +7,9 @@ fuses anything by itself:
 - A ``reduce_sum`` takes the products that it sums. They become ``fused_mul``: each is added to what its accumulator holds with one rounding. Where
   partial sums combine, they are added.
 
-A product may be moved (not broadcast), and negated, on its way to the sum. Nothing else is fused: no product of narrow floats, which is rounded to
-its type, none that is cast on the way, no scan and no scatter.
+A product may be moved (not broadcast), and negated, on its way to the sum. A product less its own floor, or another integer near it, is not fused:
+the integer was found from the rounded product. So a fraction lies in its range, and is 0 where the product is an integer. Nothing else is fused: no
+product of narrow floats, which is rounded to its type, none that is cast on the way, no scan and no scatter.
 
 How often a product is read plays no part: readers that are no sums get it rounded. So a value depends on the expression that it stands for, not on
 what else a program computes, and a program gives the bits of its parts evaluated one by one.
@@ -27,6 +28,7 @@ from hologram.ir.op import TABLE
 
 _TYPES = (dtypes.float32, dtypes.float64)
 _MOVES = ("reshape", "transpose", "slice")  # through which a sum sees a product
+_TO_INTEGERS = ("floor", "ceil", "trunc", "round", "cast", "neg", *_MOVES)  # from a product to an integer near it
 
 
 class Product(NamedTuple):
@@ -79,11 +81,9 @@ def fuse_products(graph: Graph) -> Graph:
 
 def _fused_sum(b: Builder, node: Node, made: dict[Node, Node]) -> Node | None:
     """A sum or difference of two operands as ``mad``; None where it takes no product. The difference of a product and itself stays 0."""
-    if node.inputs[0] is node.inputs[1]:
-        return None
     for k in (0, 1):
         product, other = product_of(node.inputs[k]), made[node.inputs[1 - k]]
-        if product is None or node.inputs[k].shape != node.shape:
+        if product is None or node.inputs[k].shape != node.shape or _is_integer_near(node.inputs[1 - k], product.node):
             continue
         if node.op.name == "sub" and k == 0:
             other = _negated(b, other)
@@ -91,6 +91,13 @@ def _fused_sum(b: Builder, node: Node, made: dict[Node, Node]) -> Node | None:
             product = product._replace(negated=not product.negated)
         return b(TABLE["mad"], (*factors_of(b, product, made), other))
     return None
+
+
+def _is_integer_near(x: Node, product: Node) -> bool:
+    """Whether ``x`` is what ``product`` is rounded to."""
+    while x is not product and x.op.name in _TO_INTEGERS:
+        x = x.inputs[0]
+    return x is product
 
 
 def _fused_reduction(b: Builder, node: Node, made: dict[Node, Node]) -> Node | None:

@@ -16,9 +16,8 @@ import numpy as np
 
 import hologram.numpy as hnp
 from hologram.control.loops import while_loop
-from hologram.ir.symbolic import is_static
 from hologram.linalg import factors
-from hologram.linalg.factors import adjoint, extents
+from hologram.linalg.factors import adjoint
 from hologram.trace.tensor import Tensor
 from hologram.transform.custom import custom_jvp
 
@@ -105,15 +104,13 @@ def _decomposed(a: Tensor) -> _Singular:
 
 
 @functools.partial(custom_jvp, nondiff_argnums=(1,))
-def _parts(a: Tensor, differentiated: bool) -> tuple[_Regular, _Singular | None]:
-    """What the two formulas take, each zeros where the other one holds; None for matrices of symbolic extents, which are taken as regular.
+def _parts(a: Tensor, differentiated: bool) -> tuple[_Regular, _Singular]:
+    """What the two formulas take, each zeros where the other one holds.
 
     The adjugate itself is right as long as nothing overflows or vanishes. In its derivative (``differentiated``) terms cancel by as many digits
     as the condition number has, so that half of them may.
     """
     regular = _regular(a)
-    if not is_static(extents(a)[0]):
-        return regular, None
     limits = np.finfo(a.dtype)
     sound = hnp.all(hnp.isfinite(regular.adjugate()), axis=(-2, -1), keepdims=True) & (hnp.abs(regular.det) >= float(limits.smallest_normal))
     if differentiated:
@@ -136,8 +133,6 @@ def _parts_jvp(differentiated: bool, primals: tuple[Tensor], tangents: tuple[Ten
     regular, singular = _parts(a, differentiated)
     moved = hnp.matmul(regular.inv, da)
     changes = _Regular(regular.det * _trace(moved), -hnp.matmul(moved, regular.inv))
-    if singular is None:
-        return (regular, None), (changes, None)
     unknown = hnp.where(singular.phase == 0, 0.0, np.nan) * _trace(da)
     return (regular, singular), (changes, _Singular(0.0 * singular.v, 0.0 * singular.uh, unknown, 0.0 * singular.values))
 
@@ -146,11 +141,11 @@ def _parts_jvp(differentiated: bool, primals: tuple[Tensor], tangents: tuple[Ten
 def adjugate(a: Tensor) -> Tensor:
     """The adjugates of square matrices (…, n, n): ``det(a) inv(a)``, and its limit where that has none."""
     regular, singular = _parts(a, False)
-    return regular.adjugate() if singular is None else regular.adjugate() + singular.adjugate()
+    return regular.adjugate() + singular.adjugate()
 
 
 @adjugate.defjvp
 def _adjugate_jvp(primals: tuple[Tensor], tangents: tuple[Tensor]) -> tuple[Tensor, Tensor]:
     (a,), (da,) = primals, tangents
     regular, singular = _parts(a, True)
-    return adjugate(a), regular.change(da) if singular is None else regular.change(da) + singular.change(da)
+    return adjugate(a), regular.change(da) + singular.change(da)

@@ -19,6 +19,7 @@ from hologram.numpy.elementwise.functions import FUNCTIONS
 from hologram.primitives import TABLE
 from hologram.primitives.complex import parts as complexes
 from hologram.primitives.iota import iota
+from hologram.primitives.markers import barrier
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace.array_classes import known_array
@@ -139,12 +140,17 @@ def count(shape: Shape, axis: int, dtype: DType) -> Node:
     return record(iota, (), (shape, axis, dtype.name))
 
 
+def rounded_product(x: Node, y: Node) -> Node:
+    """``x * y``, rounded before anything is added to it: what is added to a multiple of a step can be exactly its negative."""
+    return record(barrier, (record(ew.mul, (x, y)), x))
+
+
 def _scaled_count(n: int, start: Any, step: Any, dtype: DType) -> Node:
     """``start + i * step``; floats are computed in float64 and rounded once, as NumPy does."""
     work = dtype if dtype.is_integer else dtypes.float64
     node = count((n,), 0, work)
     if step != 1:
-        node = record(ew.mul, (node, constant(step, work)))
+        node = rounded_product(node, constant(step, work)) if work.is_float else record(ew.mul, (node, constant(step, work)))
     if start != 0:
         node = record(ew.add, (node, constant(start, work)))
     return cast_node(node, dtype)
@@ -252,8 +258,7 @@ def _between(start: Any, stop: Any, n: int, gaps: int, endpoint: bool) -> Node:
         if x.shape:
             raise located(ShapeError(f"linspace: the ends are scalars, not of shape {list(x.shape)}"))
     gap = record(ew.div, (record(ew.sub, (last, first)), constant(max(gaps, 1), first.dtype)))
-    steps = record(ew.mul, (cast_node(count((n,), 0, dtypes.int64), first.dtype), gap))
-    node = record(ew.add, (steps, first))
+    node = record(ew.add, (rounded_product(cast_node(count((n,), 0, dtypes.int64), first.dtype), gap), first))
     return record(ew.select, (_last(n), last, node)) if endpoint and n > 1 else node
 
 
@@ -377,11 +382,17 @@ def logspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True,
         return wrap(cast_to(array(FUNCTIONS["power"](base, linspace(start, stop, count, endpoint=endpoint)), "logspace"), dtype))
     with np.errstate(all="ignore"):
         found = np.logspace(start, stop, count, endpoint, base)
-    return tensor(found, dtype=dtypes.default_float if dtype is None else dtype)
+    return _of_known(found, dtype)
+
+
+def _of_known(found: np.ndarray, dtype: Any) -> Tensor:
+    """``found`` in ``dtype``, or for None in the default type of its kind."""
+    default = dtypes.default_complex if found.dtype.kind == "c" else dtypes.default_float
+    return tensor(found, dtype=default if dtype is None else dtype)
 
 
 def geomspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True, dtype: Any = None) -> Tensor:
-    """``num`` numbers from ``start`` to ``stop`` of which each is the same multiple of the one before; float32 unless ``dtype``.
+    """``num`` numbers from ``start`` to ``stop`` of which each is the same multiple of the one before; float32, or complex64, unless ``dtype``.
 
     The last is ``stop`` if ``endpoint``, and the first ``start``. Ends may be Tensors, through which derivatives go; real ones of different signs
     give NaN between them.
@@ -394,7 +405,7 @@ def geomspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True
         return wrap(cast_to(_geometric(start, stop, count, endpoint), dtype))
     with np.errstate(all="ignore"):
         found = np.geomspace(known_array(start, "geomspace"), known_array(stop, "geomspace"), count, endpoint)
-    return tensor(found, dtype=dtypes.default_float if dtype is None else dtype)
+    return _of_known(found, dtype)
 
 
 def _geometric(start: Any, stop: Any, n: int, endpoint: bool) -> Node:

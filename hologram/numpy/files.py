@@ -11,6 +11,7 @@ import numpy as np
 from hologram.errors import ArgumentError
 from hologram.numpy.along_axes.ordering import complex_sorted
 from hologram.numpy.arguments import array, wrap
+from hologram.numpy.products.subscripts import with_subscripts
 from hologram.support.user_lines import located
 from hologram.trace.array_classes import known_array
 from hologram.trace.convert import asarray
@@ -133,8 +134,7 @@ def einsum_path(subscripts: Any, /, *operands: Any, optimize: Any = "greedy") ->
     >>> hnp.einsum_path("ij,jk,kl", np.ones((2, 3)), np.ones((3, 4)), np.ones((4, 5)))[0]
     ['einsum_path', (1, 2), (0, 1)]
     """
-    if not isinstance(subscripts, str):
-        raise located(ArgumentError(f"einsum_path: subscripts are a text such as 'ij,jk->ik', not {type(subscripts).__name__}"))
+    subscripts, operands = with_subscripts("einsum_path", subscripts, *operands)
     shapes: list[Any] = [array(x, "einsum_path").shape for x in operands]
     path, text = np.einsum_path(subscripts, *[np.broadcast_to(0.0, s) for s in shapes], optimize=optimize)
     return path, text

@@ -17,6 +17,7 @@ from hologram.errors import ArgumentError, DistributedError
 from tests.support.distributed import program
 from tests.support.distributed.launching import ROOT, free_port, needs_torch
 
+STREAMS = ("stdin", "stdout", "stderr")
 TIMEOUT = 150.0  # seconds for all processes of a test, most of which go into importing torch
 
 
@@ -25,12 +26,12 @@ def run(size: int, fault: str, timeout: float) -> dict[int, dict[str, Any]]:
     where = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(size), "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-W", "error::RuntimeWarning", "-m", "tests.support.distributed.program", fault, str(timeout)]
     started = [
-        subprocess.Popen(command, env=os.environ | where | {"RANK": str(r)}, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        subprocess.Popen(command, env=os.environ | where | {"RANK": str(r)}, cwd=ROOT, text=True, **dict.fromkeys(STREAMS, subprocess.PIPE))
         for r in range(size)
     ]
     end = time.monotonic() + TIMEOUT
     try:
-        texts = [p.communicate(timeout=max(0.1, end - time.monotonic())) for p in started]
+        texts = [p.communicate(timeout=max(0.1, end - time.monotonic())) for p in started]  # closes a rank's stdin when those before it have ended
     finally:
         for p in started:
             p.kill()
@@ -67,9 +68,10 @@ def test_processes_have_the_bits_of_simulated_ranks_and_end_together(size: int, 
 
 @needs_torch
 def test_an_interrupt_ends_a_wait_for_another_process() -> None:
+    """Rank 1 comes to the collective only when rank 0 has ended."""
     said = run(2, "interrupted", 120.0)
-    assert said[0]["error"] == "KeyboardInterrupt" and 1 <= said[0]["seconds"] < 15, said[0]
-    assert said[1]["error"] == "DistributedError" and said[1]["seconds"] < 40, said[1]
+    assert said[0]["error"] == "KeyboardInterrupt" and said[0]["seconds"] >= 1, said[0]
+    assert said[1]["error"] == "DistributedError", said[1]
 
 
 # --- where processes meet --------------------------------------------------------------------------------------------

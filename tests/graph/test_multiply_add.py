@@ -54,6 +54,9 @@ CASES: dict[str, tuple[Callable[[Draft, Node, Node, Node], Any], str]] = {
     "read by two": (lambda d, x, y, z: (lambda p: (d("add", p, z), d("sub", p, y)))(d("mul", x, y)), "mad mad neg"),
     "returned": (lambda d, x, y, z: (lambda p: (d("add", p, z), p))(d("mul", x, y)), "mad mul"),
     "doubled": (lambda d, x, y, z: (lambda p: d("add", p, p))(d("mul", x, y)), "add mul"),
+    "less its floor": (lambda d, x, y, z: (lambda p: d("sub", p, d("floor", p)))(d("mul", x, y)), "floor mul sub"),
+    "its integer": (lambda d, x, y, z: (lambda p: d("sub", d("cast", d("cast", p, "int64"), "float32"), p))(d("mul", x, y)), "cast cast mul sub"),
+    "floor of another": (lambda d, x, y, z: d("sub", d("mul", x, y), d("floor", d("mul", y, z))), "floor mad mul neg"),
     "broadcast": (lambda d, x, y, z: d("add", z, d("broadcast", d("reduce_max", z, (1,)), (4, 6), (0,))), "add broadcast reduce_max"),
     "cast": (lambda d, x, y, z: d("add", d("cast", d("mul", x, y), "float64"), d("cast", z, "float64")), "add cast cast mul"),
     "reduction": (lambda d, x, y, z: d("reduce_sum", d("mul", x, y), (1,)), "fused_mul reduce_sum"),
@@ -69,6 +72,18 @@ CASES: dict[str, tuple[Callable[[Draft, Node, Node, Node], Any], str]] = {
 def test_sums_take_products(name: str) -> None:
     make, wanted = CASES[name]
     assert _ops(make) == wanted.split()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_fractions_of_products_lie_in_their_range(dtype: str) -> None:
+    x = np.arange(1000).astype(dtype)
+    for step in np.asarray([0.1, 0.3, 1 / 3, 0.7], dtype):
+        parts = hg.jit(
+            lambda x, s: (x * s - hnp.floor(x * s), hnp.modf(x * s)[0], hnp.ceil(s * x) - x * s, x * s - (x * s).astype("int64").astype(x.dtype))
+        )
+        p = x * step
+        for found, wanted in zip(parts(x, step), (p - np.floor(p), np.modf(p)[0], np.ceil(p) - p, p - np.trunc(p)), strict=True):
+            np.testing.assert_array_equal(found.numpy(), wanted)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int32"])

@@ -245,6 +245,17 @@ def test_derivatives_of_determinants_of_every_rank(n: int, dtype: Any) -> None:
     close(hg.jvp(la.det, (singular,), (want[1],))[1], np.sum(want[1] ** 2))
 
 
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_derivatives_of_determinants_of_symbolic_sizes(n: int) -> None:
+    """One program serves every size, and every rank as one of its own does."""
+    gradient = hg.grad(lambda x: hnp.sum(la.det(x)))
+    dynamic = hg.jit(lambda x, t: (gradient(x), hg.jvp(gradient, (x,), (t,))[1]), dynamic=True)
+    for x in (np.stack([x for rank in range(n + 1) for x in of_rank(rank, n, np.float64)]), np.zeros((n, n))):
+        first, second = dynamic(x, np.ones_like(x))
+        close(first, np.asarray(gradient(x)))
+        close(second, np.asarray(hg.jvp(gradient, (x,), (np.ones_like(x),))[1]))
+
+
 def test_derivatives_of_determinants_that_are_no_numbers_of_their_type() -> None:
     """The determinant over- or underflows, its gradient does not."""
     for size in (1e30, 1e-30):

@@ -86,3 +86,31 @@ def test_signs_and_powers_of_lax() -> None:
     np.testing.assert_array_equal(signs, [0, 0, -1, 1, np.nan])
     assert np.signbit(signs).tolist()[:3] == [True, False, True]
     np.testing.assert_allclose(hg.lax.exp2(np.array([1 + 2j, 0.5 - 1j])), 2 ** np.array([1 + 2j, 0.5 - 1j]), rtol=1e-14)
+
+
+def _as_numbers(x: Any) -> np.ndarray:
+    """NaN where a part is NaN."""
+    x = np.asarray(x)
+    return np.where(np.isnan(x), np.nan, x)
+
+
+@given(arrays(np.complex64, (2, 3, 4), elements=NUMBERS), st.sampled_from([None, 0, -1, (0, 2), (0, 1, 2)]), st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_complex_extremes_are_those_of_numpy(x: np.ndarray, axis: Any, keepdims: bool) -> None:
+    mask = np.arange(24).reshape(x.shape) % 3 > 0
+    for name in ("max", "min"):
+        for options in ({}, {"initial": 1 - 1j}, {"initial": 0.5, "where": mask}):
+            want = getattr(np, name)(x, axis=axis, keepdims=keepdims, **options)
+            np.testing.assert_array_equal(_as_numbers(getattr(hnp, name)(x, axis=axis, keepdims=keepdims, **options)), _as_numbers(want))
+        if not isinstance(axis, tuple):
+            index = getattr(hnp, "arg" + name)(x, axis=axis, keepdims=keepdims)
+            np.testing.assert_array_equal(index, getattr(np, "arg" + name)(x, axis=axis, keepdims=keepdims))
+
+
+def test_complex_extremes_are_traced_and_differentiated() -> None:
+    x = np.array([[2 + 1j, 2 + 3j, 2 - 1j, 0 + 9j], [1j, -1j, 0, -5 + 1j]])
+    for dynamic in (False, True):
+        np.testing.assert_array_equal(hg.jit(lambda x: (hnp.max(x, 1), hnp.min(x, 0)), dynamic=dynamic)(x)[0], x.max(1))
+    np.testing.assert_array_equal(hg.vmap(hnp.argmax)(x), x.argmax(1))
+    slope = hg.grad(lambda r: hnp.real(hnp.max(r + 1j * r)))(np.array([3.0, 1.0, 2.0]))
+    np.testing.assert_array_equal(slope, [1.0, 0.0, 0.0])

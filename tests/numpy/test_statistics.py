@@ -53,8 +53,14 @@ def test_weights_of_averages_keep_their_digits_and_have_a_shape() -> None:
             hnp.average(X, axis, np.ones(shape))
 
 
+METHODS = (
+    "linear", "lower", "higher", "midpoint", "nearest", "hazen", "weibull", "median_unbiased", "normal_unbiased", "inverted_cdf",
+    "averaged_inverted_cdf", "interpolated_inverted_cdf", "closest_observation",
+)  # fmt: skip
+
+
 @pytest.mark.crossed
-@pytest.mark.parametrize("method", ["linear", "lower", "higher", "midpoint", "nearest"])
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
 def test_quantiles(method: str, axis: Any) -> None:
     for q in (0.3, [0.1, 0.5, 1.0]):
@@ -66,6 +72,41 @@ def test_quantiles(method: str, axis: Any) -> None:
 
 
 EXTREMES = [-np.inf, np.inf, np.nan, 1.0, 2.0, float(np.finfo(np.float32).max), -float(np.finfo(np.float32).max)]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_shares_that_name_an_element_give_it(method: str) -> None:
+    """Percents of so many elements that many fall on one, or on a step of the distribution: no rounding goes past it."""
+    shares = np.arange(101) / 100
+    computed = hg.jit(lambda x, q: hnp.quantile(x, q, method=method))
+    for n in (1, 2, 6, 11, 16, 21, 50):
+        x = np.random.default_rng(n).permutation(np.arange(float(n)))
+        want = np.quantile(x, shares, method=method)
+        for got in (hnp.quantile(x, shares, method=method), computed(x, shares), hnp.nanquantile(np.append(x, np.nan), shares, method=method)):
+            np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-13, err_msg=f"{n}")
+
+
+MASKS = (X > 0, X[0] > 0, X[:, :1] > -9, np.zeros((5, 7), bool))
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
+def test_statistics_without_nans_of_masked_elements(axis: Any, mask: np.ndarray) -> None:
+    for x in (X, HOLES, GAP):
+        for keepdims in (False, True):
+            for name in ("nanmean", "nanvar", "nanstd", "nansum", "nanprod"):
+                same(name, x, axis=axis, where=mask, keepdims=keepdims)
+            for name in ("nanmax", "nanmin", "nansum", "nanprod"):
+                same(name, x, axis=axis, where=mask, initial=-0.5, keepdims=keepdims)
+                same(name, x, axis=axis, initial=0.25, keepdims=keepdims)
+    same("nanmean", np.arange(35.0).reshape(5, 7), axis=axis, where=mask)
+
+
+def test_nothing_but_nans_has_no_index() -> None:
+    for f in (hnp.nanargmax, hnp.nanargmin):
+        assert f(np.full(3, np.nan)) == -1
+        np.testing.assert_array_equal(f(np.array([[np.nan, np.nan], [np.nan, 2.0]]), axis=1), [-1, 1])
+        np.testing.assert_array_equal(f(np.array([[np.nan, np.nan], [np.nan, 2.0]]), axis=0, keepdims=True), [[-1, 1]])
 
 
 def _defined_quantile(x: np.ndarray, q: float, method: str, skip_nan: bool) -> float:
@@ -200,7 +241,7 @@ def test_polynomials() -> None:
 @pytest.mark.parametrize(
     ("error", "work"),
     [
-        (ArgumentError, lambda: hnp.quantile(X, 0.5, method="hazen")),
+        (ArgumentError, lambda: hnp.quantile(X, 0.5, method="median")),
         (ArgumentError, lambda: hnp.convolve(X[0], X[1], mode="circular")),
         (ShapeError, lambda: hnp.median(X[:0])),
         (ShapeError, lambda: hnp.convolve(X, X)),

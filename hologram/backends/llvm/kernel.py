@@ -123,9 +123,13 @@ class KernelWriter(RowBlocksWriter):
             elif isinstance(s, Prefetch):
                 self.prefetch(s)
             elif s not in self.in_sums:
-                self.env[s] = self.instruction(s)
-                if s.name:
-                    self.values[s.name] = s
+                self._define(s, self.instruction(s))
+
+    def _define(self, s: Ins, value: Reg) -> None:
+        """Makes ``value`` that of ``s``, for statements and for the index expressions that name it."""
+        self.env[s] = value
+        if s.name:
+            self.values[s.name] = s
 
     def _mixed_width_block(self, body: list[Stmt]) -> None:
         """Every statement for each part in turn; what does not depend on the lane once for all."""
@@ -303,7 +307,8 @@ class KernelWriter(RowBlocksWriter):
             self.vars[loop.var] = row
             self.block(head)
             outer, self.lane = self.lane, Lane(lanes.var, lanes.start, t, side, None)
-            self.env.update(of)
+            for load, column in of.items():
+                self._define(load, column)
             self.block(rest)
             self.lane = outer
 

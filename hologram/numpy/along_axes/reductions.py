@@ -15,13 +15,14 @@ from hologram.ir.node import Node
 from hologram.ir.op import Op
 from hologram.ir.symbolic import prod as product
 from hologram.numpy.arguments import array, as_tensor, axes_of, axis_of, cast_to, permuted, reshaped, wrap
-from hologram.numpy.complexes import squared_modulus
+from hologram.numpy.complexes import imag, real, squared_modulus
 from hologram.numpy.creation import full, zeros
 from hologram.numpy.elementwise.functions import FUNCTIONS, isclose
 from hologram.numpy.elementwise.functions import where as select
 from hologram.numpy.shaping.joining import concat
 from hologram.numpy.shaping.shapes import broadcast_arrays, broadcast_to
 from hologram.primitives import reductions as rows
+from hologram.primitives.complex.parts import complex_
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace.checks import number
@@ -58,7 +59,7 @@ def _accumulated(x: Any, dtype: Any, what: str) -> Node:
     return cast_node(node, accumulator_type(node.dtype)) if dtype is None else cast_to(node, dtype)
 
 
-def _included(node: Node, mask: Any, value: Any, what: str) -> Node:
+def included(node: Node, mask: Any, value: Any, what: str) -> Node:
     """``node`` with ``value`` where ``mask``, which broadcasts to it, does not hold. Raises ShapeError where the mask is larger."""
     if mask is None:
         return node
@@ -96,7 +97,7 @@ def sum(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, 
     >>> hnp.sum([[1.0, 2.0], [3.0, 4.0]], axis=0)
     Tensor([4., 6.], dtype=float32)
     """
-    node = _included(_accumulated(x, dtype, "sum"), where, 0, "sum")
+    node = included(_accumulated(x, dtype, "sum"), where, 0, "sum")
     return _folded(rows.reduce_sum, "add", node, axis, keepdims, initial, "sum")
 
 
@@ -109,19 +110,49 @@ def prod(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False,
     >>> hnp.prod([[1, 2], [3, 4]], axis=1)
     Tensor([ 2, 12], dtype=int64)
     """
-    node = _included(_accumulated(x, dtype, "prod"), where, 1, "prod")
+    node = included(_accumulated(x, dtype, "prod"), where, 1, "prod")
     return _folded(rows.reduce_prod, "multiply", node, axis, keepdims, initial, "prod")
 
 
 def _extreme(op: Op, combine: str, x: Any, axis: Any, keepdims: bool, initial: Any, mask: Any, what: str) -> Tensor:
     if mask is not None and initial is None:
         raise located(ArgumentError(f"{what}: with where it takes initial, the result over no elements"))
-    return _folded(op, combine, _included(array(x, what), mask, initial, what), axis, keepdims, initial, what)
+    node = included(array(x, what), mask, initial, what)
+    if node.dtype.is_complex:
+        return _complex_extreme(wrap(node), combine, axis, keepdims, initial, what)
+    return _folded(op, combine, node, axis, keepdims, initial, what)
+
+
+def _complex_extreme(x: Tensor, combine: str, axis: Any, keepdims: bool, initial: Any, what: str) -> Tensor:
+    """The extreme of complex numbers in the order of their real parts, among equals of their imaginary parts; NaN where a part is NaN."""
+    axes = axes_of(axis, x.ndim, what)
+    if initial is not None:
+        lines = permuted(array(x, what), [*[i for i in range(x.ndim) if i not in axes], *axes])
+        kept = lines.shape[: x.ndim - len(axes)]
+        flat = wrap(reshaped(lines, (*kept, product(lines.shape[len(kept) :]))))
+        first = broadcast_to(wrap(cast_to(array(initial, what), flat.dtype)), (*kept, 1))
+        found = _complex_extreme(concat([flat, first], axis=-1), combine, -1, False, None, what)
+        return wrap(_kept(array(found, what), array(x, what), axes)) if keepdims else found
+    re, im, _ = _complex_extremes(x, combine, axes)
+    found = wrap(record(complex_, (array(re, what), array(im, what))))
+    return found if keepdims else found.reshape(tuple([n for i, n in enumerate(x.shape) if i not in axes]))
+
+
+def _complex_extremes(x: Tensor, combine: str, axes: tuple[int, ...]) -> tuple[Tensor, Tensor, Tensor]:
+    """The parts of the extremes of complex numbers, whose axes stay with extent 1, and which elements are these: those with a NaN where there are."""
+    reduce, beyond = (max, -np.inf) if combine == "maximum" else (min, np.inf)
+    re, im = real(x), imag(x)
+    missing = FUNCTIONS["isnan"](re) | FUNCTIONS["isnan"](im)
+    none = any(missing, axes, True)
+    best = reduce(re, axes, keepdims=True)
+    second = reduce(select(re == best, im, beyond), axes, keepdims=True)
+    return select(none, np.nan, best), select(none, np.nan, second), select(none, missing, (re == best) & (im == second))
 
 
 @lean_reduction(rows.reduce_max)
 def max(x: Any, /, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
-    """Maximum over ``axis``: an integer, a tuple of them, or None for all. NaN where an element is NaN.
+    """Maximum over ``axis``: an integer, a tuple of them, or None for all. NaN where an element is NaN. Complex numbers go by their real parts, among
+    equals by their imaginary parts.
 
     The result has the type of ``x``. ``where`` (bool, broadcast with ``x``) says which elements count, ``initial`` is one more element; ``where``
     needs it. Raises ShapeError over no elements without ``initial``, ArgumentError for ``where`` without it. Also called ``amax``.
@@ -168,7 +199,7 @@ def any(x: Any, /, axis: Any = None, keepdims: bool = False, *, where: Any = Non
     >>> hnp.any([[0, 1], [0, 0]], axis=1)
     Tensor([ True, False], dtype=bool)
     """
-    return wrap(_reduce(rows.reduce_any, _included(cast_node(array(x, "any"), dtypes.bool_), where, False, "any"), axis, keepdims, "any"))
+    return wrap(_reduce(rows.reduce_any, included(cast_node(array(x, "any"), dtypes.bool_), where, False, "any"), axis, keepdims, "any"))
 
 
 @lean_reduction(rows.reduce_all)
@@ -180,7 +211,7 @@ def all(x: Any, /, axis: Any = None, keepdims: bool = False, *, where: Any = Non
     >>> hnp.all([[0, 1], [2, 3]], axis=1)
     Tensor([False,  True], dtype=bool)
     """
-    return wrap(_reduce(rows.reduce_all, _included(cast_node(array(x, "all"), dtypes.bool_), where, True, "all"), axis, keepdims, "all"))
+    return wrap(_reduce(rows.reduce_all, included(cast_node(array(x, "all"), dtypes.bool_), where, True, "all"), axis, keepdims, "all"))
 
 
 def allclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Tensor:
@@ -222,6 +253,9 @@ def _arg(op: Op, x: Any, axis: int | None, keepdims: bool) -> Tensor:
     node = array(x, op.name)
     flat = node if axis is not None else reshaped(node, (product(node.shape),))
     a = 0 if axis is None else axis_of(axis, len(node.shape), op.name)
+    if flat.dtype.is_complex:
+        *_, extremes = _complex_extremes(wrap(flat), "maximum" if op is rows.argmax else "minimum", (a,))
+        op, flat = rows.argmax, cast_node(array(extremes, op.name), dtypes.uint8)
     result = record(op, (flat,), (a,))
     return wrap(_kept(result, node, tuple(range(len(node.shape))) if axis is None else (a,)) if keepdims else result)
 
@@ -278,9 +312,9 @@ def _mean_of(node: Node, mask: Any, axis: Any, keepdims: bool, correction: float
     """The mean of the elements for which ``mask`` holds, all for None."""
     if mask is None:
         return _mean(node, axis, keepdims, correction)
-    included = broadcast_to(wrap(cast_node(array(mask, what), dtypes.bool_)), node.shape)
-    less = FUNCTIONS["maximum"](sum(included, axis, keepdims=keepdims) - correction, 0)
-    total = _reduce(rows.reduce_sum, _included(node, included, 0, what), axis, keepdims, what)
+    counted = broadcast_to(wrap(cast_node(array(mask, what), dtypes.bool_)), node.shape)
+    less = FUNCTIONS["maximum"](sum(counted, axis, keepdims=keepdims) - correction, 0)
+    total = _reduce(rows.reduce_sum, included(node, counted, 0, what), axis, keepdims, what)
     return record(ew.div, (total, cast_node(array(less, what), node.dtype)))
 
 
@@ -401,7 +435,7 @@ def logsumexp(x: Any, /, axis: Any = None, b: Any = None, keepdims: bool = False
     if b is not None:
         x, b = broadcast_arrays(*(wrap(n) for n in promoted("logsumexp", [as_tensor(v, "logsumexp") for v in (x, b)], dtypes.to_inexact)[0]))
     node, result = inexact(x, None, "logsumexp")
-    values = wrap(_included(node, where, -np.inf, "logsumexp"))
+    values = wrap(included(node, where, -np.inf, "logsumexp"))
     top = max(values if b is None else select(b == 0, -np.inf, values), axis, keepdims=True)
     top = select(FUNCTIONS["isfinite"](top), top, 0.0)
     terms = FUNCTIONS["exp"](values - top) if b is None else _times_exp(b.astype(values.dtype), values - top)

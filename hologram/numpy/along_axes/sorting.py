@@ -17,7 +17,7 @@ from hologram.ir.symbolic import prod
 from hologram.numpy.along_axes.ordering import complex_order, unique_of_size
 from hologram.numpy.along_axes.reductions import cumsum, max, min
 from hologram.numpy.arguments import array, axis_of, reshaped, weakly, wrap
-from hologram.numpy.creation import arange, full, zeros
+from hologram.numpy.creation import arange, full, rounded_product, zeros
 from hologram.numpy.elementwise.functions import FUNCTIONS
 from hologram.numpy.elementwise.functions import where as chosen
 from hologram.numpy.indexing.read import take, take_along_axis
@@ -513,8 +513,8 @@ def histogram_bin_edges(x: Any, /, bins: Any = 10, range: Any = None) -> Tensor:
     low, high = low.astype(kind), high.astype(kind)
     flat = low == high
     low, high = chosen(flat, low - 0.5, low), chosen(flat, high + 0.5, high)
-    steps = arange(int(bins)).astype(kind)
-    return concat([low + steps * ((high - low) / int(bins)), high.reshape(1)])
+    steps = rounded_product(array(arange(int(bins)).astype(kind), "histogram"), array((high - low) / int(bins), "histogram"))
+    return concat([low + wrap(steps), high.reshape(1)])
 
 
 def histogram(x: Any, /, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> tuple[Tensor, Tensor]:

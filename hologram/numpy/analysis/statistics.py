@@ -15,7 +15,9 @@ from hologram.numpy.along_axes.sorting import sort
 from hologram.numpy.arguments import array, axes_of, permuted, reshaped, wrap
 from hologram.numpy.arrangement.manipulation import diagonal
 from hologram.numpy.complexes import conj, squared_modulus
-from hologram.numpy.elementwise.functions import FUNCTIONS, limits, where
+from hologram.numpy.creation import broadcast_common, rounded_product
+from hologram.numpy.elementwise.functions import FUNCTIONS, limits
+from hologram.numpy.elementwise.functions import where as where_
 from hologram.numpy.indexing.read import take_along_axis
 from hologram.numpy.shaping.joining import concat
 from hologram.numpy.shaping.shapes import moveaxis
@@ -32,7 +34,16 @@ __all__ = [
     "nanprod", "nanquantile", "nanstd", "nansum", "nanvar", "percentile", "quantile",
 ]  # fmt: skip
 
-_METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+_FROM_THE_FIRST = ("linear", "lower", "higher", "midpoint", "nearest")  # by the share of the way from the first element to the last
+_PLOTTING = {  # by the share of a distribution: its parameters alpha and beta
+    "interpolated_inverted_cdf": (0.0, 1.0),
+    "hazen": (0.5, 0.5),
+    "weibull": (0.0, 0.0),
+    "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (3 / 8, 3 / 8),
+}
+_STEPS = ("inverted_cdf", "averaged_inverted_cdf", "closest_observation")  # by the steps of the distribution of the elements
+_METHODS = (*_FROM_THE_FIRST, *_PLOTTING, *_STEPS)
 _isnan = FUNCTIONS["isnan"]
 
 
@@ -49,24 +60,45 @@ def _lines(x: Any, axis: Any, what: str) -> tuple[Tensor, tuple[int, ...], tuple
     return wrap(reshaped(moved, (*(node.shape[a] for a in kept), prod(node.shape[a] for a in axes)))), axes, node.shape
 
 
-def _between(low: Tensor, high: Tensor, part: Tensor, method: str) -> Tensor:
+def _place(share: Tensor, count: Tensor, method: str) -> Tensor:
+    """Where the quantile lies among ``count`` ordered elements, from 0; between two of them, and perhaps before the first or behind the last."""
+    n = count.astype(share.dtype)
+    if method in _FROM_THE_FIRST:
+        place = share * (n - 1)
+        return FUNCTIONS["rint"](place) if method == "nearest" else place
+    scaled = wrap(rounded_product(*broadcast_common([array(share, method), array(n, method)], method)))
+    if method in _STEPS:
+        return scaled - (1.5 if method == "closest_observation" else 1.0)
+    alpha, beta = _PLOTTING[method]
+    return scaled + (alpha + share * (1 - alpha - beta)) - 1
+
+
+def _part(place: Tensor, low: Tensor, method: str) -> Tensor:
+    """The share of the way from the element at ``low`` to the next one."""
+    part = place - low
     if method == "lower":
-        return low
-    if method == "higher":
-        return where(part == 0, low, high)
-    if method == "midpoint":
-        part = where(part == 0, part, 0.5)
-    return _interpolated(low, high, part)
+        return 0 * part
+    if method == "closest_observation":
+        return where_((part == 0) & (FUNCTIONS["remainder"](low, 2) == 1), 0.0, 1.0)
+    if method in ("higher", "inverted_cdf"):
+        return where_(part == 0, 0.0, 1.0)
+    if method == "averaged_inverted_cdf":
+        return where_(part == 0, 0.5, 1.0)
+    return where_(part == 0, 0.0, 0.5) if method == "midpoint" else part
+
+
+def _between(low: Tensor, high: Tensor, part: Tensor) -> Tensor:
+    return where_(part == 1, high, _interpolated(low, high, part))
 
 
 def _interpolated(low: Tensor, high: Tensor, part: Tensor) -> Tensor:
     """``low + (high - low) * part``, also where the difference overflows or an end is infinite: ``low`` where ``part`` is 0 or the ends are equal,
     NaN between the two infinities."""
     wide = FUNCTIONS["maximum"](FUNCTIONS["abs"](low), FUNCTIONS["abs"](high)) > limits(low._aval()[1])[1] / 2
-    near = low + where(wide, 0.0, high - low) * part
+    near = low + where_(wide, 0.0, high - low) * part
     apart = wide & (part > 0) & (low != high)
-    far = where(apart, low, 0.0) * (1 - part) + where(apart, high, 0.0) * part
-    return where(apart, far, near)
+    far = where_(apart, low, 0.0) * (1 - part) + where_(apart, high, 0.0) * part
+    return where_(apart, far, near)
 
 
 def _share(q: Any, what: str, whole: float = 1.0) -> Tensor:
@@ -84,6 +116,10 @@ def _share(q: Any, what: str, whole: float = 1.0) -> Tensor:
     return wrap(cast_node(node, dtypes.float64) if node.dtype.is_integer else node)
 
 
+def _inside(place: Tensor, count: Tensor) -> Tensor:
+    return FUNCTIONS["maximum"](FUNCTIONS["minimum"](place, count - 1), 0)
+
+
 def _quantile(x: Any, q: Any, axis: Any, method: str, keepdims: bool, skip_nan: bool, what: str) -> Tensor:
     choice(method, what, "method", _METHODS)
     lines, axes, shape = _lines(x, axis, what)
@@ -94,17 +130,13 @@ def _quantile(x: Any, q: Any, axis: Any, method: str, keepdims: bool, skip_nan: 
     nans = plain.sum(_isnan(lines), -1, keepdims=True)
     count = lines.shape[-1] - nans if skip_nan else lines.shape[-1] + nans * 0
     rows = len(lines.shape) - 1
-    place = share.reshape((1,) * rows + (-1,)) * (count - 1).astype(share.dtype)
-    if method == "nearest":
-        place = FUNCTIONS["rint"](place)
+    place = _place(share.reshape((1,) * rows + (-1,)), count, method)
     low = FUNCTIONS["floor"](place)
-    part = (place - low).astype(lines.dtype)
     at = low.astype(dtypes.int64)
-    below = take_along_axis(ordered, FUNCTIONS["maximum"](at, 0), -1)
-    above = take_along_axis(ordered, FUNCTIONS["maximum"](FUNCTIONS["minimum"](at + 1, count - 1), 0), -1)
-    found = _between(below, above, part, "linear" if method == "nearest" else method)
+    below, above = [take_along_axis(ordered, _inside(i, count), -1) for i in (at, at + 1)]
+    found = _between(below, above, _part(place, low, method).astype(lines.dtype))
     nothing = count == 0 if skip_nan else nans > 0
-    found = where(nothing, float("nan"), found)
+    found = where_(nothing, float("nan"), found)
     kept = tuple(1 if i in axes else n for i, n in enumerate(shape)) if keepdims else lines.shape[:-1]
     return moveaxis(found, -1, 0).reshape((*share.shape, *kept))
 
@@ -113,9 +145,11 @@ def _quantile(x: Any, q: Any, axis: Any, method: str, keepdims: bool, skip_nan: 
 def quantile(x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
     """The values below which the shares ``q``, from 0 to 1, of the elements over ``axis`` are.
 
-    The axes of ``q`` come first in the result. Between two elements ``method`` decides: ``linear``, ``lower``, ``higher``, ``midpoint`` or
-    ``nearest``. NaN where an element is NaN. Floats keep their type, integers give float32. Raises ShapeError over no elements, ArgumentError
-    for another method, and for known shares out of range.
+    The axes of ``q`` come first in the result. ``method`` is one of NumPy's: ``linear``, ``lower``, ``higher``, ``midpoint`` and ``nearest`` go by
+    the share of the way from the first element to the last; ``hazen``, ``weibull``, ``median_unbiased``, ``normal_unbiased``, ``inverted_cdf``,
+    ``averaged_inverted_cdf``, ``interpolated_inverted_cdf`` and ``closest_observation`` by that of a distribution. NaN where an element is NaN.
+    Floats keep their type, integers give float32. Raises ShapeError over no elements, ArgumentError for another method, and for known shares out
+    of range.
 
     >>> hnp.quantile([1.0, 2.0, 3.0, 4.0], 0.5)
     Tensor(2.5, dtype=float32)
@@ -186,25 +220,34 @@ def _filled(x: Any, value: float, what: str) -> tuple[Tensor, Tensor | None]:
     if dtype.is_float and not dtype.format.has_infinity:
         value = max(-dtype.format.largest, min(dtype.format.largest, value))
     gaps = _isnan(t)
-    return where(gaps, value, t), gaps
+    return where_(gaps, value, t), gaps
 
 
-def nansum(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """Sum over ``axis`` of the elements that are not NaN; 0 where all are. Types are those of :func:`sum`.
+def _without(x: Any, where: Any, what: str) -> Any:
+    """``x``, as floats with NaN where the mask ``where`` does not hold; itself without a mask."""
+    if where is None:
+        return x
+    node = array(x, what)
+    node = cast_node(node, dtypes.to_inexact(node.dtype))
+    return wrap(plain.included(node, where, float("nan"), what))
+
+
+def nansum(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
+    """Sum over ``axis`` of the elements that are not NaN; 0 where all are. Types, ``where`` and ``initial`` are those of :func:`sum`.
 
     >>> hnp.nansum([1.0, hnp.nan, 3.0])
     Tensor(4., dtype=float32)
     """
-    return plain.sum(_filled(x, 0.0, "nansum")[0], axis, dtype, keepdims)
+    return plain.sum(_filled(x, 0.0, "nansum")[0], axis, dtype, keepdims, initial=initial, where=where)
 
 
-def nanprod(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """Product over ``axis`` of the elements that are not NaN; 1 where all are. Types are those of :func:`prod`.
+def nanprod(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
+    """Product over ``axis`` of the elements that are not NaN; 1 where all are. Types, ``where`` and ``initial`` are those of :func:`prod`.
 
     >>> hnp.nanprod([2.0, hnp.nan, 3.0])
     Tensor(6., dtype=float32)
     """
-    return plain.prod(_filled(x, 1.0, "nanprod")[0], axis, dtype, keepdims)
+    return plain.prod(_filled(x, 1.0, "nanprod")[0], axis, dtype, keepdims, initial=initial, where=where)
 
 
 def nancumsum(x: Any, /, axis: int | None = None, dtype: Any = None) -> Tensor:
@@ -225,47 +268,56 @@ def nancumprod(x: Any, /, axis: int | None = None, dtype: Any = None) -> Tensor:
     return plain.cumprod(_filled(x, 1.0, "nancumprod")[0], axis, dtype)
 
 
-def _extreme(reduce: Callable[..., Tensor], x: Any, least: float, axis: Any, keepdims: bool, what: str) -> Tensor:
-    """NaN where there is nothing else."""
+def _extreme(reduce: Callable[..., Tensor], x: Any, least: float, axis: Any, keepdims: bool, initial: Any, where: Any, what: str) -> Tensor:
+    """NaN where there is nothing else, unless ``initial`` is there."""
     values, gaps = _filled(x, least, what)
-    found = reduce(values, axis, keepdims=keepdims)
-    return found if gaps is None else where(plain.all(gaps, axis, keepdims), float("nan"), found)
+    found = reduce(values, axis, keepdims=keepdims, initial=initial, where=where)
+    return found if gaps is None or initial is not None else where_(plain.all(gaps, axis, keepdims), float("nan"), found)
 
 
-def nanmax(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Maximum over ``axis`` of the elements that are not NaN; NaN, without a warning, where all are.
+def nanmax(x: Any, /, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
+    """Maximum over ``axis`` of the elements that are not NaN; NaN, without a warning, where all are. ``where`` and ``initial`` are those of
+    :func:`max`: with ``initial`` there is always an element.
 
     >>> hnp.nanmax([1.0, hnp.nan, 3.0])
     Tensor(3., dtype=float32)
     """
-    return _extreme(plain.max, x, float("-inf"), axis, keepdims, "nanmax")
+    return _extreme(plain.max, x, float("-inf"), axis, keepdims, initial, where, "nanmax")
 
 
-def nanmin(x: Any, /, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """Minimum over ``axis`` of the elements that are not NaN; NaN, without a warning, where all are.
+def nanmin(x: Any, /, axis: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
+    """Minimum over ``axis`` of the elements that are not NaN; NaN, without a warning, where all are. ``where`` and ``initial`` are those of
+    :func:`min`: with ``initial`` there is always an element.
 
     >>> hnp.nanmin([1.0, hnp.nan, 3.0])
     Tensor(1., dtype=float32)
     """
-    return _extreme(plain.min, x, float("inf"), axis, keepdims, "nanmin")
+    return _extreme(plain.min, x, float("inf"), axis, keepdims, initial, where, "nanmin")
+
+
+def _index_of_extreme(find: Callable[..., Tensor], x: Any, least: float, axis: int | None, keepdims: bool, what: str) -> Tensor:
+    """-1 where there is nothing but NaN."""
+    values, gaps = _filled(x, least, what)
+    found = find(values, axis, keepdims)
+    return found if gaps is None else where_(plain.all(gaps, axis, keepdims), -1, found)
 
 
 def nanargmax(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Index of the largest element along ``axis`` that is not NaN; int64. Where all are NaN 0, and no error as in NumPy.
+    """Index of the largest element along ``axis`` that is not NaN; int64. Where all are NaN -1, as in JAX, and no error as in NumPy.
 
     >>> hnp.nanargmax([1.0, hnp.nan, 3.0])
     Tensor(2, dtype=int64)
     """
-    return plain.argmax(_filled(x, float("-inf"), "nanargmax")[0], axis, keepdims)
+    return _index_of_extreme(plain.argmax, x, float("-inf"), axis, keepdims, "nanargmax")
 
 
 def nanargmin(x: Any, /, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """Index of the smallest element along ``axis`` that is not NaN; int64. Where all are NaN 0, and no error as in NumPy.
+    """Index of the smallest element along ``axis`` that is not NaN; int64. Where all are NaN -1, as in JAX, and no error as in NumPy.
 
     >>> hnp.nanargmin([hnp.nan, 2.0, 1.0])
     Tensor(2, dtype=int64)
     """
-    return plain.argmin(_filled(x, float("inf"), "nanargmin")[0], axis, keepdims)
+    return _index_of_extreme(plain.argmin, x, float("inf"), axis, keepdims, "nanargmin")
 
 
 def _wide(x: Any, dtype: Any, what: str) -> tuple[Tensor, Any]:
@@ -279,41 +331,41 @@ def _mean_without_nans(t: Tensor, axis: Any, keepdims: bool) -> Tensor:
     return plain.sum(values, axis, keepdims=keepdims) / plain.sum(~gaps, axis, keepdims=keepdims).astype(values.dtype)  # type: ignore[operator]
 
 
-def nanmean(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False) -> Tensor:
-    """Mean over ``axis`` of the elements that are not NaN; NaN where all are. Types and ``dtype`` are those of :func:`mean`.
+def nanmean(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, where: Any = None) -> Tensor:
+    """Mean over ``axis`` of the elements that are not NaN; NaN where all are. Types, ``dtype`` and ``where`` are those of :func:`mean`.
 
     >>> hnp.nanmean([1.0, hnp.nan, 3.0])
     Tensor(2., dtype=float32)
     """
-    t, result = _wide(x, dtype, "nanmean")
+    t, result = _wide(_without(x, where, "nanmean"), dtype, "nanmean")
     return _mean_without_nans(t, axis, keepdims).astype(result)
 
 
 def _variance_without_nans(t: Tensor, axis: Any, keepdims: bool, ddof: float) -> Tensor:
     gaps = _isnan(t)
-    squares = squared_modulus(where(gaps, 0.0, t - _mean_without_nans(t, axis, True)))
+    squares = squared_modulus(where_(gaps, 0.0, t - _mean_without_nans(t, axis, True)))
     count = plain.sum(~gaps, axis, keepdims=keepdims).astype(squares.dtype) - ddof
-    return where(count > 0, plain.sum(squares, axis, keepdims=keepdims) / count, float("nan"))
+    return where_(count > 0, plain.sum(squares, axis, keepdims=keepdims) / count, float("nan"))
 
 
-def nanvar(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, ddof: float = 0) -> Tensor:
+def nanvar(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, ddof: float = 0, where: Any = None) -> Tensor:
     """Variance over ``axis`` of the elements that are not NaN, divided by their count less ``ddof``; NaN where that is not positive. It is computed,
-    and given, in ``dtype`` where that is named.
+    and given, in ``dtype`` where that is named; ``where`` says which elements count.
 
     >>> hnp.nanvar([1.0, hnp.nan, 3.0])
     Tensor(1., dtype=float32)
     """
-    t, result = _wide(x, dtype, "nanvar")
+    t, result = _wide(_without(x, where, "nanvar"), dtype, "nanvar")
     return _variance_without_nans(t, axis, keepdims, ddof).astype(dtypes.real_of(result))
 
 
-def nanstd(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, ddof: float = 0) -> Tensor:
+def nanstd(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, ddof: float = 0, where: Any = None) -> Tensor:
     """Standard deviation over ``axis`` of the elements that are not NaN: the square root of :func:`nanvar`.
 
     >>> hnp.nanstd([1.0, hnp.nan, 3.0])
     Tensor(1., dtype=float32)
     """
-    t, result = _wide(x, dtype, "nanstd")
+    t, result = _wide(_without(x, where, "nanstd"), dtype, "nanstd")
     return FUNCTIONS["sqrt"](_variance_without_nans(t, axis, keepdims, ddof)).astype(dtypes.real_of(result))
 
 

@@ -20,6 +20,7 @@ from hologram.numpy.complexes import conj, conjugated
 from hologram.numpy.elementwise.functions import FUNCTIONS
 from hologram.numpy.indexing.views import viewed
 from hologram.numpy.products.contraction import contraction_path
+from hologram.numpy.products.subscripts import with_subscripts
 from hologram.numpy.shaping.joining import concat
 from hologram.numpy.shaping.shapes import moveaxis
 from hologram.primitives.reductions import reduce_any, reduce_sum
@@ -323,16 +324,19 @@ def einsum(subscripts: str, /, *operands: Any, optimize: Any = "auto", precision
     of pairs says: places among the operands that are left, with each product behind the others. ``preferred_element_type`` and ``precision`` are as
     for :func:`matmul`.
 
+    Each operand may be followed by the list of its indices instead, integers from 0 to 51 and ``...``, and the last one by that of the result.
+
     Raises ArgumentError where the subscripts do not parse, ShapeError where they do not fit the operands.
 
     >>> hnp.einsum("ij,jk->ik", [[1, 2], [3, 4]], [[1, 0], [0, 1]])
     Tensor([[1, 2],
             [3, 4]], dtype=int64)
+    >>> hnp.einsum([[1, 2], [3, 4]], [0, 1], [5, 6], [1])
+    Tensor([17, 39], dtype=int64)
     >>> hnp.einsum("ii", [[1, 2], [3, 4]])
     Tensor(5, dtype=int64)
     """
-    if not isinstance(subscripts, str):
-        raise located(ArgumentError(f"einsum: the first argument is subscripts such as 'ij,jk->ik', not {type(subscripts).__name__}"))
+    subscripts, operands = with_subscripts("einsum", subscripts, *operands)
     inputs, arrow, output = subscripts.replace(" ", "").partition("->")
     terms = inputs.split(",")
     if len(terms) != len(operands):

@@ -70,3 +70,25 @@ def test_long_code_across_a_block_is_written_once(dtype: str, target: str) -> No
         assert turned.lower(x).compile().as_text("kernels").count("= exp(") == 1
         module = turned.lower(x).compile().executable._source.module.llvm
     assert module.count(" @hg.exp.") - module.count("define internal") <= 4  # the block, what is beside it and below it
+
+
+@pytest.mark.parametrize("kind", ["int8", "int32", "int64"])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_transposed_value_is_an_index(shape: tuple[int, int], kind: str) -> None:
+    """What is loaded by a transpose may be an operand, an index of a gather, or both."""
+    rng = np.random.default_rng(2)
+    x, y = rng.standard_normal(shape), rng.standard_normal(shape[::-1])
+    i = rng.integers(0, shape[0], shape[::-1]).astype(kind) if shape[0] < 128 else rng.integers(0, 100, shape[::-1]).astype(kind)
+    f = hg.jit(lambda x, y, i: (hnp.take_along_axis(x, i.T, axis=0) * y.T, x[i.T, 1 % shape[1]] * i.T))
+    wide = i.T.astype("int64")
+    for found, wanted in zip(f(x, y, i), (np.take_along_axis(x, wide, axis=0) * y.T, x[wide, 1 % shape[1]] * wide), strict=True):
+        np.testing.assert_array_equal(found.numpy(), wanted)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_the_derivative_of_a_sort_down_the_columns(shape: tuple[int, int], dynamic: bool) -> None:
+    x, t = (np.random.default_rng(s).standard_normal(shape) for s in (3, 4))
+    f = hg.jit(lambda x, t: hg.jvp(lambda x: hnp.sort(x, axis=0) ** 2, (x,), (t,))[1], dynamic=dynamic)
+    wanted = 2 * np.sort(x, axis=0) * np.take_along_axis(t, np.argsort(x, axis=0), axis=0)
+    np.testing.assert_allclose(f(x, t).numpy(), wanted, rtol=1e-14)
