@@ -15,7 +15,7 @@ import hologram.numpy as hnp
 from hologram.settings import override
 
 Function = Callable[..., Any]
-ROWS, COLUMNS = 60, 2000
+ROWS, COLUMNS = 100, 4000
 X = np.random.default_rng(0).uniform(-1, 1, (ROWS, COLUMNS))
 
 

@@ -19,7 +19,7 @@ from hologram.graph.memory.arena import ArenaAllocation
 from hologram.ir.node import Node, estimated_bytes
 from hologram.ir.symbolic import typical
 
-MIN_LOOP_NS = 20_000.0  # of a loop that threads share
+MIN_LOOP_NS = 60_000.0  # of a loop that threads share, as costs are estimated: windows that are copied take less
 MAX_REPEATED = 1 / 16  # of the work: what each thread computes anew
 PIECES = 8  # of the columns, at most: rows of pieces are read in long stretches
 
