@@ -88,12 +88,12 @@ class _Access(NamedTuple):
 def _in_units(kernels: dict[Lowered, Kernel], accesses: dict[Lowered, list[_Access]], repeated: list[Lowered]) -> Columns | None:
     """Units that are whole chunks of all kernels; None where an access leaves its chunk's columns, or there is but one unit."""
     every = [a for found in accesses.values() for a in found]
-    stride, each, end = math.gcd(*(a.stride for a in every)), max(a.each for a in every), max(a.end for a in every)
+    stride, each, end = math.gcd(*(a.stride for a in every)), math.lcm(*(a.each for a in every)), max(a.end for a in every)
     if 0 < stride < end or any(len({a.each for a in found}) > 1 for found in accesses.values()):
         return None
     for a in every:
         first = a.offset % stride if stride else a.offset
-        if each % a.each or first < 0 or first + a.inside >= a.each or (first and a.end % a.each):
+        if first < 0 or first + a.inside >= a.each or (first and a.end % a.each):
             return None
     chunks = {low: (kernels[low], each // found[0].each) for low, found in accesses.items()}
     units = -(-end // each)
