@@ -65,9 +65,10 @@ class KernelWriter(RowBlocksWriter):
         self._body()
         return self._text(f"define void @{name}(ptr noalias readonly %args, i64 %begin, i64 %end, ptr noalias %scratch) #0")
 
-    def render_direct(self, name: str, inline: bool, aliased: Collection[int] = ()) -> str:
-        """As :meth:`render`, but all chunks at once, and the parameters, buffers then symbols, as arguments of their own before ``scratch``. Those
-        numbered ``aliased`` may be in memory that another one is in."""
+    def render_direct(self, name: str, inline: bool, aliased: Collection[int] = (), in_part: bool = False) -> str:
+        """As :meth:`render`, but the parameters, buffers then symbols, are arguments of their own before ``scratch``. Those numbered ``aliased`` may
+        be in memory that another one is in. It runs all chunks at once, unless ``in_part``: then it takes ``begin`` and ``end`` before
+        ``scratch``."""
         arguments = []
         self.code.is_inlined = inline
         for i, b in enumerate(self.kernel.params):
@@ -80,8 +81,10 @@ class KernelWriter(RowBlocksWriter):
             sizes = [Reg(f"%z{i}", "i64", 1) for i, _ in enumerate(symbolic_sizes(self.kernel))]
             self.checks.begin(name, Reg("%ctx", "ptr", 1), sizes)
             arguments += ["ptr %ctx", *(z.typed for z in sizes)]
-        stop = self.integer(self.kernel.iterations)
-        self.begin, self.end = Reg("0", "i64", 1), stop
+        if in_part:
+            arguments += ["i64 %begin", "i64 %end"]
+        else:
+            self.begin, self.end = Reg("0", "i64", 1), self.integer(self.kernel.iterations)
         self._body()
         return self._text(f"define internal void @{name}({', '.join([*arguments, 'ptr noalias %scratch'])}) #{1 if inline else 0}")
 

@@ -76,6 +76,15 @@ class FunctionText:
         self.kept_rolled = ""  # metadata of loops that are not to be unrolled, where some are
         self.types: dict[str, str] = {}  # of uniform registers, where known
 
+    def mark(self) -> tuple[int, int, str]:
+        """How far the text is; see :meth:`back_to`."""
+        return len(self.lines), len(self.entry), self.label
+
+    def back_to(self, mark: tuple[int, int, str]) -> None:
+        """Drops what was appended since ``mark``, a place in the same or an enclosing block."""
+        lines, entry, self.label = mark
+        del self.lines[lines:], self.entry[entry:]
+
     def name(self, hint: str = "v") -> str:
         self.counter += 1
         return f"%{hint}{self.counter}"
@@ -190,6 +199,7 @@ class LoopHead:
         self.f, self.before, self.first = f, before, [start, *carried]
         self.index = Reg(f.name("i"), "i64", 1)
         self.carried = [Reg(f.name("c"), r.type, r.width) for r in carried]
+        f.types.update({r.text: r.type for r in (self.index, *self.carried) if r.width == 1})
         self.at = len(f.lines)
         f.lines.extend([""] * len(self.first))
 

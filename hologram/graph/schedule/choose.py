@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hologram.graph.kernel.ir import Loop
+from hologram.graph.memory.arena import LINE_BYTES
 from hologram.graph.schedule.nest import NARROW, UNBOUNDED, Block, Nest, merge, name_of, size_of
 from hologram.graph.schedule.tiles import (
     MAX_ROW_WORK_RATIO,
@@ -84,7 +85,17 @@ def choose_nest(
     width = after[-1].size if after else 1
     if isinstance(tile, CpuTileConfig) and isinstance(width, int) and any(split_linear(e, after[-1].last) is None for e in loads if after):
         return [_column(before, reduced, after, panel_width(width, itemsize, tile))]
-    return [_column(before, reduced, after, COLUMNS)]
+    return [_column(before, reduced, after, _even_columns(width, itemsize) if isinstance(tile, CpuTileConfig) else COLUMNS)]
+
+
+def _even_columns(width: Int, itemsize: int) -> int:
+    """Columns of a parallel iteration: about :data:`COLUMNS`, whole lines of the cache. A number that goes into ``width`` is taken, if there is one:
+    iterations are then as long, and none ends in vectors whose mask is known in a run alone."""
+    if not isinstance(width, int) or width <= COLUMNS:
+        return COLUMNS
+    line = max(1, LINE_BYTES // itemsize)
+    even = [n for n in range(COLUMNS // 2 // line * line, 2 * COLUMNS + 1, line) if n >= COLUMNS // 2 and width % n == 0]
+    return min(even, key=lambda n: max(n, COLUMNS) / min(n, COLUMNS), default=COLUMNS)
 
 
 def _panels(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hologram.backends.llvm.graph.writer import Frame, GraphWriter
+from hologram.backends.llvm.graph.writer import Frame, GraphWriter, NotInParts
 from hologram.backends.llvm.memory import STACK_SLOT_BYTES
 from hologram.backends.llvm.text import Reg
 from hologram.graph.execution_plan import ExecutionPlan
@@ -19,10 +19,6 @@ from hologram.ir.node import Node, estimated_bytes, nbytes
 
 MAX_STEP_STACK_BYTES = 8192  # of all stack slots of one control step
 MAX_GRAPH_STACK_BYTES = 65536  # of all stack slots of one function
-
-
-class NoStackLeft(Exception):
-    """Threads are to share what is written, but it needs memory beside the stack."""
 
 
 class BodyWriter:
@@ -62,8 +58,12 @@ class BodyWriter:
                 continue
             if self.takes_stack_slot(x):
                 pointers[x] = self.stack_slot(x)
-            elif self.w.is_outlined and estimated_bytes(x):
-                raise NoStackLeft
+            elif self.w.is_outlined and estimated_bytes(x) and not self.is_in_parts(x):
+                raise NotInParts
+
+    def is_in_parts(self, x: Node) -> bool:
+        """Whether threads that share the loop each have a part of their own of an array of the body, which is in the arena."""
+        return False
 
     # --- results and steps ---------------------------------------------------------------------------------------------
 
@@ -71,7 +71,7 @@ class BodyWriter:
         """Where result ``i`` goes; to spare memory where nobody wants it."""
         node = self.step.results[i]
         if node is None and self.w.is_outlined and estimated_bytes(self.step.execution_plans[-1].outputs[i].node) > STACK_SLOT_BYTES:
-            raise NoStackLeft
+            raise NotInParts
         return self.w.moved(self.workspace, self.step.spare[i]) if node is None else self.w.pointer(node, self.frame)
 
     def is_aligned(self, i: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hologram.backends.llvm.graph.bodies import BodyWriter, source_of
+from hologram.backends.llvm.graph.column_loops import write_by_columns
 from hologram.backends.llvm.graph.loops import LoopWriter
 from hologram.backends.llvm.graph.parallel_loops import write_in_parallel
 from hologram.backends.llvm.graph.writer import Frame, GraphWriter
@@ -15,7 +16,7 @@ from hologram.primitives.control import switch
 def write_step(w: GraphWriter, step: ControlStep, frame: Frame) -> None:
     if step.node.op is switch:
         _SwitchWriter(w, step, frame).write()
-    elif not write_in_parallel(w, step, frame):
+    elif not write_in_parallel(w, step, frame) and not write_by_columns(w, step, frame):
         LoopWriter(w, step, frame).write()
 
 

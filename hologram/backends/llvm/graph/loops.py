@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hologram.backends.llvm.graph.bodies import BodyWriter, NoStackLeft, source_of
+from hologram.backends.llvm.graph.bodies import BodyWriter, source_of
 from hologram.backends.llvm.graph.progress import LoopBar, label_at, trips
 from hologram.backends.llvm.graph.rotation import find_rotation
-from hologram.backends.llvm.graph.writer import Frame, GraphWriter
+from hologram.backends.llvm.graph.writer import Frame, GraphWriter, NotInParts
 from hologram.backends.llvm.text import LoopHead, Reg
 from hologram.graph.lower.control_step import ENDLESS_NS, Carry, ControlStep
 from hologram.graph.memory.arena import LINE_BYTES
@@ -57,15 +57,19 @@ class LoopWriter(BodyWriter):
     def _check_memory(self) -> None:
         """Inside of what threads share, carries are on their stacks."""
         if self.w.is_outlined and not all(self.on_stack):
-            raise NoStackLeft
+            raise NotInParts
 
     def write(self) -> None:
         moving = self._moving()
         self.bar = self._begin_bar()
-        last = self._state(self._scan(moving) if self.is_scan else self._while(moving))
+        last = self._scan(moving) if self.is_scan else self._while(moving)
         if self.length is not None and self.w.profiled:
             self.w.counters.iterations(self.w.integers.integer(self.length))
-        for k, (end, p, x) in enumerate(zip(self.ends, last, self.carry_nodes, strict=True)):
+        self._arrive(last)
+
+    def _arrive(self, moving: list[Reg]) -> None:
+        """Copies carries to where they are wanted, given the pointers that went from step to step."""
+        for k, (end, p, x) in enumerate(zip(self.ends, self._state(moving), self.carry_nodes, strict=True)):
             if self.wanted[k] and self.places[k] is not None:
                 self.w.copy(end, p, x)
             elif self.wanted[k] and k not in self.rotating:

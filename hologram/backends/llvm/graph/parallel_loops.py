@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 
-from hologram.backends.llvm.graph.bodies import BodyWriter, NoStackLeft
+from hologram.backends.llvm.graph.bodies import BodyWriter
 from hologram.backends.llvm.graph.loops import LoopWriter
 from hologram.backends.llvm.graph.outlining import Outlined
 from hologram.backends.llvm.graph.progress import LoopBar, add_chunk, label_at
-from hologram.backends.llvm.graph.writer import Frame, GraphWriter, serial
+from hologram.backends.llvm.graph.writer import Frame, GraphWriter, NotInParts, serial
 from hologram.backends.llvm.sharing import GRAIN_NS, SERIAL_NS
 from hologram.backends.llvm.text import Reg
 from hologram.graph.lower.control_step import ENDLESS_NS, ControlStep
@@ -44,7 +44,7 @@ def write_in_parallel(w: GraphWriter, step: ControlStep, frame: Frame) -> bool:
             loop.write_chunk()
             if slot is not None:
                 add_chunk(w, slot)
-    except NoStackLeft:
+    except NotInParts:
         return False
     _call(w, step, frame, counters, function, slot)
     return True
@@ -80,10 +80,10 @@ class _ChunkWriter(LoopWriter):
     def _place(self, k: int, x: Node) -> Reg | None:
         if k not in self.counters:
             if self.on_stack[k]:
-                raise NoStackLeft  # an array that threads write parts of is no thread's own
+                raise NotInParts  # an array that threads write parts of is no thread's own
             return self.ends[k]
         if not self.on_stack[k]:
-            raise NoStackLeft
+            raise NotInParts
         f, place, t = self.f, self.stack_slot(x), f"i{x.dtype.bits}"
         start = f.emit(f"load {t}, ptr {self.starts[k].text}, align {x.dtype.itemsize}", t, 1)
         begin = Reg("%begin", "i64", 1) if x.dtype.bits == 64 else f.emit(f"trunc i64 %begin to {t}", t, 1)

@@ -33,6 +33,7 @@ from hologram.graph.kernel.ir import Kernel
 from hologram.graph.kernel.printer import print_kernel
 from hologram.graph.lower.control_step import Allocation, ControlStep
 from hologram.graph.lower.host_step import HostStep
+from hologram.graph.lower.independent_columns import Columns
 from hologram.graph.lower.lowered import Lowered
 from hologram.graph.memory.arena import ArenaAllocation
 from hologram.ir.node import Node, estimated_bytes, symbolic_bytes
@@ -63,6 +64,10 @@ attributes #2 = { nounwind noinline cold }
 """
 
 _KERNEL, _HELPER = re.compile(r"define void (@\w+)"), re.compile(r"@hg\.[\w.]+")
+
+
+class NotInParts(Exception):
+    """Threads are to share what is written, but its parts would meet in memory."""
 
 
 class Frame:
@@ -100,6 +105,7 @@ class GraphWriter:
         self.is_flat = False  # whether serial kernels are a part of the graph function outside of loops, too
         self.is_outlined = False  # whether what is written is a function that threads share, without memory of its own but for the stack
         self.polls_in_threads = False
+        self.columns: Columns | None = None  # of the loop whose steps are written for a part of the columns
         self.outlined_texts: list[str] = []
         self.stack_slots: set[Reg] = set()  # stack memory of small arrays in loops and branches
         self.stack_bytes = 0
@@ -157,19 +163,20 @@ class GraphWriter:
         return [POLL_SHARED] if self.polls_in_threads else []
 
     @contextlib.contextmanager
-    def outlined(self) -> Iterator[Outlined]:
-        """What is written inside becomes a function of its own, which is kept unless an exception ends it."""
+    def outlined(self, columns: Columns | None = None) -> Iterator[Outlined]:
+        """What is written inside becomes a function of its own, which is kept unless an exception ends it; ``columns``: of the units from %begin to
+        %end."""
         before = self.f, self.integers, self.scratch, self.args, self.stack_bytes
         function = Outlined(f"loop_chunk{len(self.outlined_texts)}", self.f)
         self.f, self.integers = function.f, Integers(function.f, keeps=False)
         self.integers.vars, self.scratch = before[1].vars, Reg("%scratch", "ptr", 1)
-        self.is_outlined, self.stack_bytes = True, 0
+        self.is_outlined, self.stack_bytes, self.columns = True, 0, columns
         try:
             yield function
             self.outlined_texts.append(function.close())
         finally:
             self.f, self.integers, self.scratch, self.args, self.stack_bytes = before
-            self.is_outlined = False
+            self.is_outlined, self.columns = False, None
 
     def _helpers(self, texts: list[str]) -> list[str]:
         """The functions that ``texts`` call, and those that these call."""
@@ -327,6 +334,8 @@ class GraphWriter:
         places = self.pointer(source, frame), self.pointer(result, frame)
         if places[0] == places[1]:
             return None
+        if self.columns is not None and low not in self.columns.repeated:
+            raise NotInParts
         if not frame.execution_plan.may_share(result, source):
             return self._call(low, frame)
         self.unless_same(places[0], places[1], lambda: self._call(low, frame))
@@ -338,6 +347,9 @@ class GraphWriter:
     def _run_kernel(self, low: Lowered, frame: Frame) -> None:
         f, k = self.f, low.kernel
         values = self._arguments(low, frame)
+        if self.columns is not None and low in self.columns.kernels:
+            self._run_part(low, frame, values, *self.columns.kernels[low])
+            return
         if serial(k) and (frame.inside_loop or self.is_flat) and k.ready is None:
             # outside of loops an argument may be in the memory of a result that a caller gave
             aliased = self._aliased(low, values) if frame.inside_loop else frozenset(range(len(k.params)))
@@ -352,6 +364,16 @@ class GraphWriter:
             f.do(f"call void @{name}(ptr {self.args}, i64 0, i64 {chunks.text}, ptr {self.scratch.text})")
             return
         self.share(name, self.args, chunks, self._grain(k))
+
+    def _run_part(self, low: Lowered, frame: Frame, values: list[Reg], kernel: Kernel, chunks: int) -> None:
+        """Runs the chunks of ``kernel`` that are in the units %begin … %end, so many in each."""
+        f, aliased = self.f, self._aliased(low, values)
+        if any(values[i] in self.stack_slots for i, b in enumerate(low.kernel.params) if b.role != "in"):
+            raise NotInParts
+        begin, end = (f.int_op("mul", Reg(at, "i64", 1), Reg(str(chunks), "i64", 1)) for at in ("%begin", "%end"))
+        end = f.emit(f"call i64 @llvm.umin.i64({end.typed}, {self.integers.integer(kernel.iterations).typed})", "i64", 1)
+        name = self._name(low, frame, direct=True, aliased=aliased, part=kernel)
+        f.do(f"call void @{name}({', '.join(v.typed for v in [*values, begin, end, self.scratch])})")
 
     def share(self, kernel: str, args: str, chunks: Reg, grain: Reg) -> None:
         """Runs the chunks of a kernel, or of what is called as one, on several threads."""
@@ -373,19 +395,19 @@ class GraphWriter:
         written = {at for b, at in zip(params, places, strict=True) if b.role != "in"}
         return frozenset(i for i, at in enumerate(places) if at in written and places.count(at) > 1)
 
-    def _name(self, low: Lowered, frame: Frame, direct: bool, aliased: frozenset[int] = frozenset()) -> str:
-        """The function of a kernel; alike kernels share one."""
-        k = low.kernel
+    def _name(self, low: Lowered, frame: Frame, direct: bool, aliased: frozenset[int] = frozenset(), part: Kernel | None = None) -> str:
+        """The function of a kernel, or of ``part``, which takes its chunks; alike kernels share one."""
+        k = part or low.kernel
         if k.ready is not None:
             self.declared.add(f"hg_{k.ready[0]}")
             return f"hg_{k.ready[0]}"
         unaligned = tuple(i for i, n in enumerate(low.bindings) if frame.execution_plan.buffer(n) in frame.unaligned)
-        key = (print_kernel(k), direct, unaligned, aliased)
+        key = (print_kernel(k), direct, unaligned, aliased, part is not None)
         if key not in self.names:
             name = self.names[key] = f"kernel{len(self.names)}"
             writer = KernelWriter(k, self.functions, self.precision, self.target, self.checked, unaligned)
             inline = sum(1 for _ in k.walk()) <= INLINE_STATEMENTS
-            self.texts.append(writer.render_direct(name, inline, aliased) if direct else writer.render(name))
+            self.texts.append(writer.render_direct(name, inline, aliased, part is not None) if direct else writer.render(name))
         return self.names[key]
 
 
