@@ -120,13 +120,18 @@ def psum(x: Any, axis_name: Names) -> Any:
 
 
 def pmean(x: Any, axis_name: Names) -> Any:
-    """Mean of ``x`` over all examples or ranks along named axes; see :func:`psum`.
+    """Mean of ``x`` over all examples or ranks along named axes; see :func:`psum`. Of integers it is the mean itself, whatever their width holds.
 
     >>> hg.vmap(lambda x: x - hg.lax.pmean(x, "i"), axis_name="i")(hnp.asarray([1.0, 3.0]))
     Tensor([-1.,  1.], dtype=float32)
     """
     size = axis_size(axis_name)
-    return tree.map(lambda total: total / size, psum(x, axis_name))
+
+    def wide(leaf: Any) -> Any:
+        value = wrap(strong_node(leaf, "pmean"))
+        return value.astype(dtypes.int64) if value.dtype.kind in "iu" and value.dtype.itemsize < 8 else value
+
+    return tree.map(lambda total: total / size, psum(tree.map(wide, x), axis_name))
 
 
 def pmax(x: Any, axis_name: Names) -> Any:

@@ -10,7 +10,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.distributed import NamedSharding, PartitionSpec, make_array_from_process_local_data, simulate
+from hologram.distributed import Mesh, NamedSharding, PartitionSpec, make_array_from_process_local_data, simulate
 from hologram.errors import ArgumentError, AxisNameError, AxisOutOfRange, DTypeError, ShapeError, TransformError
 from tests.support.distributed.cases import CASES, SHAPE, Case, N
 
@@ -317,3 +317,15 @@ def test_in_loops_branches_and_transforms(name: str, place: str) -> None:
         both = np.concatenate([x.reshape(N, -1), cotangent.reshape(N, -1)], axis=1)
         for found in (np.stack(on_ranks(back, both, (N,), "i", "i")), np.asarray(hg.vmap(lambda v: back(v, "i"), axis_name="i")(both))):
             np.testing.assert_allclose(np.sum(found * x), np.sum(want * cotangent), rtol=1e-10)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "bool"])
+def test_a_mean_of_integers_does_not_wrap(dtype: str) -> None:
+    """Between ranks, and over an axis of a vmap."""
+    limit = 1 if dtype == "bool" else min(np.iinfo(dtype).max, 1 << 40)
+    x = np.array([[limit, 0], [limit, 1], [limit, 1], [limit, 0]], dtype)
+    mean = hg.shard_map(lambda v: hg.lax.pmean(v[0], "x"), Mesh(np.arange(4), "x"), PartitionSpec("x"), PartitionSpec())
+    found = [*simulate(4).run(lambda: np.asarray(mean(x))), np.asarray(hg.vmap(lambda v: hg.lax.pmean(v, "x"), axis_name="x")(x)[0])]
+    for one in found:
+        np.testing.assert_allclose(one, x.astype(np.float64).mean(0), rtol=1e-6)
+        assert one.dtype == found[0].dtype == np.asarray(hnp.asarray(x) / 4).dtype
