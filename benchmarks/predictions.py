@@ -1,7 +1,8 @@
 """Predicted times of a step beside measured ones, on 2, 4 and 8 processes of this machine: ``python -m benchmarks.predictions [--ranks 2,4,8]``.
 
-The step is the gradient of a network of four layers, averaged over the ranks. The network between the processes is measured in the same run. Where
-there are more ranks than cores, ranks take turns: ``ranks_per_core``.
+The programs: the gradient of a network of four layers, averaged over the ranks; a block of a network whose weights are divided over the ranks; steps
+of a stencil, whose rows are. What the network costs is measured in each round, before the steps and behind them, as the machine's other
+work changes. Told are the medians over the rounds.
 """
 
 from __future__ import annotations
@@ -16,12 +17,16 @@ from typing import Any
 import numpy as np
 
 from benchmarks.ranks import pin, run_ranks
+from hologram.distributed import Network
+from hologram.distributed import PartitionSpec as P
 
 WIDTH, LAYERS, ROWS = 512, 4, 256  # rows of a rank
 CALLS = 30
+STENCIL_STEPS = 8
 
 
-def gradients(weights: Any, x: Any) -> Any:
+def data_parallel(rng: Any, ranks: int) -> tuple[Any, Any, tuple[Any, ...]]:
+    """The gradients, their specs, and the arrays: whole ones."""
     import hologram as hg
     import hologram.numpy as hnp
 
@@ -30,52 +35,95 @@ def gradients(weights: Any, x: Any) -> Any:
             x = hnp.tanh(x @ w)
         return hnp.mean(x * x)
 
-    return hg.lax.pmean(hg.grad(loss)(weights, x), "ranks")
+    weights = tuple(_weights(rng, WIDTH, WIDTH) for _ in range(LAYERS))
+    return lambda weights, x: hg.lax.pmean(hg.grad(loss)(weights, x), "ranks"), (P(), P("ranks"), P()), (weights, _weights(rng, ROWS * ranks, WIDTH))
+
+
+def tensor_parallel(rng: Any, ranks: int) -> tuple[Any, Any, tuple[Any, ...]]:
+    import hologram as hg
+    import hologram.numpy as hnp
+
+    def block(x: Any, up: Any, down: Any) -> Any:
+        for _ in range(LAYERS):
+            x = x + hg.lax.psum(hnp.tanh(x @ up) @ down, "ranks")
+        return x
+
+    hidden = 4 * WIDTH * ranks  # a rank has as many columns of any number of ranks
+    arrays = _weights(rng, ROWS, WIDTH), _weights(rng, WIDTH, hidden), _weights(rng, hidden, WIDTH)
+    return block, (P(), P(None, "ranks"), P("ranks"), P()), arrays
+
+
+def stencil(rng: Any, ranks: int) -> tuple[Any, Any, tuple[Any, ...]]:
+    import hologram as hg
+    import hologram.numpy as hnp
+
+    right, left = [(i, (i + 1) % ranks) for i in range(ranks)], [(i, (i - 1) % ranks) for i in range(ranks)]
+
+    def steps(x: Any) -> Any:
+        for _ in range(STENCIL_STEPS):
+            above, below = hg.lax.ppermute(x[-1:], "ranks", right), hg.lax.ppermute(x[:1], "ranks", left)
+            wide = hnp.concatenate([above, x, below])
+            x = (wide[:-2] + wide[2:] + hnp.roll(x, 1, axis=1) + hnp.roll(x, -1, axis=1)) / 4
+        return x
+
+    return steps, (P("ranks"), P("ranks")), (_weights(rng, 4 * WIDTH * ranks, WIDTH),)
+
+
+PROGRAMS = (data_parallel, tensor_parallel, stencil)
+
+
+def _weights(rng: Any, rows: int, columns: int) -> np.ndarray:
+    return (rng.standard_normal((rows, columns)) / columns**0.5).astype(np.float32)
 
 
 def rank_main(rounds: int) -> None:
     cores = pin()
     import hologram as hg
-    from hologram.distributed import NamedSharding, PartitionSpec, make_array_from_process_local_data, measure_network, predict, process_count
+    from hologram.distributed import NamedSharding, measure_network, predict, process_count
 
     hg.settings.num_threads = 1
     hg.distributed.initialize()
     ranks = process_count()
-    mesh, by_row = hg.make_mesh((ranks,), "ranks"), PartitionSpec("ranks")
-    step = hg.shard_map(gradients, mesh, (PartitionSpec(), by_row), PartitionSpec())
-    compiled = hg.jit(step)
-    rng = np.random.default_rng(0)
-    weights = tuple((rng.standard_normal((WIDTH, WIDTH)) / WIDTH**0.5).astype(np.float32) for _ in range(LAYERS))
-    given = make_array_from_process_local_data(NamedSharding(mesh, by_row), rng.standard_normal((ROWS, WIDTH)).astype(np.float32))
-    like = hg.ShapeDtypeStruct((ROWS * ranks, WIDTH), "float32", sharding=NamedSharding(mesh, by_row))
-    turns = max(1.0, ranks / cores)
-    for _ in range(rounds):
-        network = measure_network()
-        hg.block_until_ready(compiled(weights, given))
-        times = []
-        for _ in range(CALLS):
-            begun = time.perf_counter()
-            hg.block_until_ready(compiled(weights, given))
-            times.append(time.perf_counter() - begun)
-        if os.environ["RANK"] == "0":
-            predicted = predict(step, mesh, network, measure=True, ranks_per_core=turns if turns > 1 else None)(weights, like).seconds
-            print(json.dumps({"predicted": predicted, "measured": statistics.median(times)}), flush=True)
-        hg.block_until_ready(compiled(weights, given))  # others wait here for the first
+    mesh = hg.make_mesh((ranks,), "ranks")
+    turns = ranks / cores if ranks >= cores else None  # as many ranks as cores leave none to the messages
+    for program in PROGRAMS:
+        f, (*specs, out), arrays = program(np.random.default_rng(0), ranks)
+        step = hg.shard_map(f, mesh, tuple(specs), out)
+        compiled = hg.jit(step)
+        shardings = [NamedSharding(mesh, spec) for spec in specs]
+        given = [hg.tree.map(lambda a, s=s: hg.device_put(a, s), x) for x, s in zip(arrays, shardings, strict=True)]
+        like = [hg.tree.map(lambda a, s=s: hg.ShapeDtypeStruct(a.shape, "float32", sharding=s), x) for x, s in zip(arrays, shardings, strict=True)]
+        for _ in range(rounds):
+            before = measure_network()
+            times = []
+            for _ in range(CALLS):
+                begun = time.perf_counter()
+                hg.block_until_ready(compiled(*given))
+                times.append(time.perf_counter() - begun)
+            network = Network(*[statistics.mean(figures) for figures in zip(before, measure_network(), strict=True)])
+            if os.environ["RANK"] == "0":
+                predicted = predict(step, mesh, network, measure=True, ranks_per_core=turns)(*like).seconds
+                found = {"program": program.__name__, "predicted": predicted, "measured": statistics.median(times)}
+                print(json.dumps(found), flush=True)
+            measure_network()  # the others wait here for the first
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", default="2,4,8", help="numbers of processes")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=5, help="of each program")
     parser.add_argument("--rank", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.rank:
         rank_main(options.rounds)
         return
     for ranks in map(int, options.ranks.split(",")):
-        for found in run_ranks("benchmarks.predictions", ["--rank", "--rounds", str(options.rounds)], ranks):
-            predicted, measured = found["predicted"] * 1e3, found["measured"] * 1e3
-            print(f"{ranks} ranks: predicted {predicted:.1f} ms, measured {measured:.1f} ms: {predicted / measured:.2f}", flush=True)
+        lines = run_ranks("benchmarks.predictions", ["--rank", "--rounds", str(options.rounds)], ranks)
+        for program in PROGRAMS:
+            of_program = [found for found in lines if found["program"] == program.__name__]
+            predicted, measured = (1e3 * statistics.median([found[what] for found in of_program]) for what in ("predicted", "measured"))
+            name = program.__name__.replace("_", " ")
+            print(f"{ranks} ranks, {name}: predicted {predicted:.1f} ms, measured {measured:.1f} ms: {predicted / measured:.2f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -99,8 +99,9 @@ def _network(measure: bool) -> Iterator[Row]:
     if found is None:
         yield name, "not measured yet: `hologram info --measure`"
     else:
-        latency, more = found.latency * 1e6, found.message * 1e6
-        yield name, f"latency {latency:,.1f} us, {found.bandwidth / 1e9:,.2f} GB/s, each further message {more:,.1f} us"
+        latency, more, large = found.latency * 1e6, found.message * 1e6, found.rendezvous * 1e6
+        rate = found.bandwidth / 1e9
+        yield name, f"latency {latency:,.1f} us, of large messages {large:,.1f} us more, {rate:,.2f} GB/s, each further message {more:,.1f} us"
 
 
 def _memory() -> Iterator[Row]:

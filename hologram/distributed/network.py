@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 from hologram.backends import object_cache as disk
 from hologram.errors import DistributedError
+from hologram.primitives.host.exchanges import RUN, Peers
 from hologram.support.user_lines import located
-from hologram.support.world import Call, Network, current_world
+from hologram.support.world import Call, Network, World, current_world
 
-SMALL, LARGE = 8, 1 << 24  # bytes of a message
+SMALL, MEDIUM, LARGE = 8, 1 << 19, 1 << 24  # bytes of a message
 MESSAGES = 64  # that a rank sends at once
 ROUNDS = 40
 LARGE_ROUNDS = 4
@@ -31,7 +32,7 @@ def _key(processes: int, is_local: bool) -> str:
 
 
 def measure_network() -> Network:
-    """Measures latency, bandwidth and the cost of each message between the processes; all call it. It takes about a second.
+    """Measures what messages between the processes cost; all call it. It takes about a second.
 
     Each rank sends to the next one, all at the same time. What rank 0 measures holds for all, decides from then on which small sums are one call, and
     is kept on this machine for as many processes. Raises DistributedError where one process runs alone.
@@ -51,15 +52,26 @@ def measure_network() -> Network:
         for m in messages:
             m.wait()
 
+    ranks = tuple(range(world.size))
+    peers = Peers(world, ranks, [r for r in ranks if r != world.rank], world.rank, call)
+    terms = np.zeros(world.size * MEDIUM, np.uint8)
+    total = np.empty_like(terms)
+
+    def reduce() -> None:
+        for _ in RUN["psum"](peers, [terms], [total]):
+            pass
+        peers.under_way.clear()
+
     with world.lock:
         small = _fastest(lambda: send(SMALL), ROUNDS)
         many = _fastest(lambda: send(SMALL, MESSAGES), ROUNDS // 4)
+        medium = _fastest(reduce, ROUNDS // 2)
         large = _fastest(lambda: send(LARGE), LARGE_ROUNDS)
-        figures = np.array([small, LARGE / max(large - small, 1e-6), max(many - small, 1e-9) / (MESSAGES - 1)])
-        for rank in range(1, world.size):
-            if world.rank in (0, rank):
-                sends, receives = ({rank: figures.view(np.uint8)}, {}) if world.rank == 0 else ({}, {0: figures.view(np.uint8)})
-                world.begin(call, sends, receives, 1).wait()
+        bandwidth = LARGE / max(large - small, 1e-6)
+        message = max(many - small, 1e-9) / (MESSAGES - 1)
+        rendezvous = max(medium / 2 - small - (world.size - 1) * MEDIUM / bandwidth, 1e-9)
+        figures = np.array([small, bandwidth, message, rendezvous])
+        _from_first(world, call, figures.view(np.uint8))
     world.network = Network(*map(float, figures))
     names = getattr(world, "names", None)
     if names is not None and world.rank == 0:
@@ -71,7 +83,14 @@ def _host(name: str) -> str:
     return name.partition("host ")[2].partition(",")[0]
 
 
-def _fastest(run: Any, times: int) -> float:
+def _from_first(world: World, call: Call, data: np.ndarray) -> None:
+    """Everyone has rank 0's bytes."""
+    others = range(1, world.size)
+    sends, receives = (dict.fromkeys(others, data), {}) if world.rank == 0 else ({}, {0: data})
+    world.begin(call, sends, receives, 1).wait()
+
+
+def _fastest(run: Callable[[], None], times: int) -> float:
     """Seconds of the fastest run: other work makes them slower, never faster."""
     run()
     found = []

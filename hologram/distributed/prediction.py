@@ -17,6 +17,7 @@ import numpy as np
 
 from hologram.backends.limits import limits
 from hologram.distributed.array import ShardedArray
+from hologram.distributed.local_messages import MAX_BYTES
 from hologram.distributed.mesh import Mesh
 from hologram.distributed.network import known
 from hologram.errors import ArgumentError
@@ -27,7 +28,7 @@ from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.overlap import is_collective
 from hologram.graph.lower.steps import Step
-from hologram.primitives.host.exchanges import small_bytes
+from hologram.primitives.host.exchanges import reduced_together, small_bytes
 from hologram.support.user_lines import located
 from hologram.support.world import Call, Network, playing
 from hologram.trace import tree
@@ -37,6 +38,7 @@ from hologram.trace.checks import as_function, number
 
 __all__ = ["Prediction", "predict"]
 REPEATS = 5
+_REDUCTIONS = ("psum", "pmax", "pmin")
 
 
 @dataclass(frozen=True)
@@ -165,6 +167,7 @@ class _Clocks:
         self.now = self.wire = self.computed = self.busy = self.exposed = 0.0
         self.bytes = self.messages = 0
         self.scale = 1.0
+        self.is_measured = False  # with what collectives compute
         self._ends: dict[int, float] = {}
 
     def run(self, plan: ExecutionPlan, measured: float | None) -> None:
@@ -173,6 +176,7 @@ class _Clocks:
             whole = sum(self._seconds(s) for s in plan.steps)
             self.scale = measured / whole if whole else 1.0
         self.scale *= self.turns or 1.0
+        self.is_measured = measured is not None
         for s in plan.steps:
             self._step(s)
 
@@ -189,15 +193,17 @@ class _Clocks:
             self._compute(step)
 
     def _compute(self, step: Step) -> None:
-        seconds = self.scale * self._seconds(step)
-        self.now += seconds
-        self.computed += seconds
+        self._spend(self._seconds(step))
         if isinstance(step, ControlStep):
             times = _times(step)
             for s in (s for p in step.execution_plans for s in p.steps if is_collective(s)):
                 if not (isinstance(s, CollectiveStep) and s.phase == DONE):
                     for _ in range(times):
                         self._wait(self._exchange(s))
+
+    def _spend(self, seconds: float) -> None:
+        self.now += self.scale * seconds
+        self.computed += self.scale * seconds
 
     def _seconds(self, step: Step) -> float:
         """Of computation, by the roofline; of loops by what the compiler reckons with."""
@@ -210,8 +216,15 @@ class _Clocks:
 
     def _exchange(self, step: Any) -> float:
         """When a collective that starts now has ended."""
-        rounds, nbytes, messages = traffic(step.op.name, sum(x.size * x.dtype.itemsize for x in step.node.inputs), step.node.attrs[-3])
-        seconds = rounds * self.network.latency + nbytes / self.network.bandwidth + max(0, messages - rounds) * self.network.message
+        name, ranks = step.op.name, step.node.attrs[-3]
+        sizes = [x.size * x.dtype.itemsize for x in step.node.inputs]
+        pieces = len(reduced_together(list(zip([x.dtype for x in step.node.inputs], sizes, strict=True))))
+        rounds, nbytes, messages = traffic(name, sum(sizes), ranks, pieces)
+        latency = self.network.latency + (self.network.rendezvous if messages and nbytes / messages > MAX_BYTES else 0.0)
+        seconds = rounds * latency + nbytes / self.network.bandwidth + max(0, messages - rounds) * self.network.message
+        if not self.is_measured:
+            moved = combined_bytes(name, sum(sizes), ranks)
+            self._spend(moved * self.limits.byte_of(moved) * 1e-9)
         self.wire = max(self.wire, self.now) + seconds
         self.busy += seconds
         self.bytes += nbytes
@@ -234,17 +247,26 @@ def _times(step: ControlStep) -> int:
     return length if isinstance(length, int) else 1
 
 
-def traffic(name: str, nbytes: int, ranks: int) -> tuple[int, int, int]:
+def combined_bytes(name: str, nbytes: int, ranks: int) -> int:
+    """Bytes that the busiest rank reads and writes to reduce arrays of ``nbytes`` on each rank."""
+    if ranks == 1 or name not in (*_REDUCTIONS, "psum_scatter"):
+        return 0
+    part = nbytes if name in _REDUCTIONS and nbytes <= small_bytes(ranks) else nbytes // ranks
+    return (ranks + 1) * part
+
+
+def traffic(name: str, nbytes: int, ranks: int, pieces: int = 1) -> tuple[int, int, int]:
     """Of a collective over arrays of ``nbytes`` on each rank: messages one after the other, bytes that the busiest rank sends, and how many messages.
+    A large reduction has ``pieces`` that are reduced one after the other.
 
     See :mod:`hologram.primitives.host.exchanges`.
     """
     others = ranks - 1
     if not others:
         return 0, 0, 0
-    if name in ("psum", "pmax", "pmin"):
+    if name in _REDUCTIONS:
         if nbytes > small_bytes(ranks):
-            return 2, 2 * (nbytes - nbytes // ranks), 2 * others
+            return 2 * pieces, 2 * (nbytes - nbytes // ranks), 2 * others * pieces
         return (1, nbytes, 1) if ranks == 2 else (2, others * nbytes, others)
     if name in ("all_gather", "pbroadcast"):
         return 1, others * nbytes, others

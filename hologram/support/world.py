@@ -23,17 +23,19 @@ class Call(NamedTuple):
 
 class Network(NamedTuple):
     """What messages between processes cost (the alpha-beta model): each ``latency`` seconds, and one second for each ``bandwidth`` bytes that a rank
-    sends; of many at once each further one ``message`` seconds.
+    sends; of many at once each further one ``message`` seconds. One of more than 64 KiB takes ``rendezvous`` seconds more, until its receiver is
+    known to be there.
 
     All ranks have the same figures, since these decide which collectives go together.
 
     >>> hg.distributed.Network(latency=20e-6, bandwidth=10e9)
-    Network(latency=2e-05, bandwidth=10000000000.0, message=5e-06)
+    Network(latency=2e-05, bandwidth=10000000000.0, message=5e-06, rendezvous=0.0)
     """
 
     latency: float = 100e-6
     bandwidth: float = 1e9
     message: float = 5e-6
+    rendezvous: float = 0.0
 
 
 class Pending(Protocol):

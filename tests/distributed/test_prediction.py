@@ -89,3 +89,32 @@ def test_a_mesh_of_many_ranks() -> None:
 def test_what_is_no_mesh() -> None:
     with pytest.raises(ArgumentError, match="predict takes a Mesh"):
         predict(lambda x: x, 4)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("sizes", [[1 << 18, 1 << 18, 1 << 18], [1 << 18, 1 << 19, 100, 200]])
+def test_large_arrays_of_one_sum_are_reduced_one_after_the_other(sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many messages are predicted as are sent, each round of large ones with its rendezvous."""
+    begun: Counter[int] = Counter()
+    begin = simulation._Rank.begin
+
+    def counting(self: Any, call: Any, sends: Mapping[int, Any], receives: Any, phase: int = 0) -> Any:
+        begun[self.rank] += len(sends)
+        return begin(self, call, sends, receives, phase)
+
+    monkeypatch.setattr(simulation._Rank, "begin", counting)
+    arrays = [np.ones(n, np.float32) for n in sizes]
+    simulate(2).run(lambda: hg.shard_map(lambda *xs: hg.lax.psum(xs, "x"), hg.make_mesh((2,), "x"), P(), P(), check_vma=False)(*arrays))
+    mesh = Mesh(np.arange(2), "x")
+    f = hg.shard_map(lambda *xs: hg.lax.psum(xs, "x"), mesh, P(), P(), check_vma=False)
+    slow, fast = (predict(f, mesh, Network(0.0, 1e15, 0.0, rendezvous))(*arrays) for rendezvous in (1.0, 0.0))
+    assert begun[0] == slow.messages
+    assert slow.communication_seconds - fast.communication_seconds == pytest.approx(slow.messages)
+
+
+def test_what_a_sum_adds_up_is_computed() -> None:
+    mesh, x = Mesh(np.arange(8), "x"), np.ones(1 << 22, np.float32)
+    moved, summed = (
+        predict(hg.shard_map(f, mesh, P(), P(), check_vma=False), mesh, Network())(x)
+        for f in (lambda x: hg.lax.ppermute(x, "x", [(0, 1), (1, 0)]), lambda x: hg.lax.psum(x, "x"))
+    )
+    assert summed.compute_seconds > moved.compute_seconds

@@ -131,7 +131,7 @@ def _buckets(steps: Sequence[Step]) -> Iterator[_Bucket]:
 
 
 def _merged(buckets: Iterator[_Bucket], elapsed: Sequence[float], network: Network) -> list[_Bucket]:
-    full = BUCKET_LATENCIES * network.latency * network.bandwidth
+    full = BUCKET_LATENCIES * (network.latency + network.rendezvous) * network.bandwidth
     found: list[_Bucket] = []
     last: dict[Any, _Bucket] = {}
     for b in sorted(buckets, key=lambda b: b.ready):

@@ -156,20 +156,28 @@ def _joined(arrays: Arrays) -> np.ndarray:
 
 
 def _reduce_large(peers: Peers, arrays: Arrays, out: Arrays, combine: Callable[..., Any]) -> None:
-    """Each rank reduces its part of the elements, and sends it to everyone; small arrays of one type together."""
-    for dtype in dict.fromkeys(a.dtype for a in arrays):
-        alike = [(a.reshape(-1), o) for a, o in zip(arrays, out, strict=True) if a.dtype == dtype]
-        small = [(a, o) for a, o in alike if a.nbytes < MIN_ALONE_BYTES] if len(alike) > 1 else []
-        for a, o in alike:
-            if not small or a.nbytes >= MIN_ALONE_BYTES:
-                _reduce_parts(peers, a, o.reshape(-1), combine)
-        if small:
-            result = np.empty(sum(a.size for a, _ in small), dtype)
-            _reduce_parts(peers, np.concatenate([a for a, _ in small]), result, combine)
-            start = 0
-            for a, o in small:
-                o[...] = result[start : start + a.size].reshape(o.shape)
-                start += a.size
+    """Each rank reduces its part of the elements, and sends it to everyone."""
+    for group in reduced_together([(a.dtype, a.nbytes) for a in arrays]):
+        if len(group) == 1:
+            _reduce_parts(peers, arrays[group[0]].reshape(-1), out[group[0]].reshape(-1), combine)
+            continue
+        joined = np.concatenate([arrays[i].reshape(-1) for i in group])
+        result = np.empty_like(joined)
+        _reduce_parts(peers, joined, result, combine)
+        start = 0
+        for i in group:
+            out[i][...] = result[start : start + out[i].size].reshape(out[i].shape)
+            start += out[i].size
+
+
+def reduced_together(types: Sequence[tuple[Any, int]]) -> list[list[int]]:
+    """Which of arrays of some dtypes and bytes are reduced as one in a large reduction, each after the one before: small ones of one dtype."""
+    groups: list[list[int]] = []
+    for dtype in dict.fromkeys(d for d, _ in types):
+        alike = [i for i, (d, _) in enumerate(types) if d == dtype]
+        groups += [[i] for i in alike if types[i][1] >= MIN_ALONE_BYTES]
+        groups.append([i for i in alike if types[i][1] < MIN_ALONE_BYTES])
+    return [g for g in groups if g]
 
 
 def _reduce_parts(peers: Peers, x: np.ndarray, out: np.ndarray, combine: Callable[..., Any]) -> None:
