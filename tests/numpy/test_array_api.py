@@ -149,13 +149,13 @@ def test_differences_take_ends() -> None:
     np.testing.assert_array_equal(hnp.diff(x, axis=0, n=2, prepend=1), np.diff(x, axis=0, n=2, prepend=1))
 
 
-def test_complex_numbers_are_moved_but_not_compared_one_by_one() -> None:
+def test_complex_numbers_are_moved_but_not_compared_by_operators() -> None:
     for d in (np.complex64, np.complex128):
         z = hnp.full((2, 3), 1 + 2j, dtype=d)
         np.testing.assert_array_equal(z.mT[1:], np.full((2, 2), 1 + 2j, d))
         x = np.arange(6).astype(d)
         np.testing.assert_array_equal(hnp.asarray(x)[np.array([4, 1])], x[[4, 1]])
         np.testing.assert_array_equal(hnp.asarray(x).at[np.array([4, 1])].set(7j), np.array([0, 7j, 2, 3, 7j, 5], d))
-        for op in (hnp.floor, lambda z: hnp.maximum(z, z), lambda z: z < z):
+        for op in (hnp.floor, lambda z: z < z):
             with pytest.raises(DTypeError, match=np.dtype(d).name):
                 op(z)
