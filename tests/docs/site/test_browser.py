@@ -92,7 +92,7 @@ def test_pages_open_without_a_complaint(opened: Opened, page: str, width: int) -
     ("asked", "found"),
     [
         ("cumulative_sum", "reference/hologram.numpy/reductions.html#hologram.numpy.cumulative_sum"),
-        ("while_loop", "reference/hologram.html#hologram.while_loop"),
+        ("while_loop", "reference/hologram/loops.html#hologram.while_loop"),
         ("memory plan", "tutorials/photograph.html"),
     ],
 )
