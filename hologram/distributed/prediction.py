@@ -18,6 +18,7 @@ import numpy as np
 from hologram.backends.limits import limits
 from hologram.distributed.array import ShardedArray
 from hologram.distributed.mesh import Mesh
+from hologram.distributed.messages import ROOM_BYTES
 from hologram.distributed.network import known
 from hologram.errors import ArgumentError
 from hologram.graph.execution_plan import ExecutionPlan
@@ -29,7 +30,7 @@ from hologram.graph.lower.overlap import is_collective
 from hologram.graph.lower.steps import Step
 from hologram.primitives.host.exchanges import reduced_together, small_bytes
 from hologram.support.user_lines import located
-from hologram.support.world import RENDEZVOUS_BYTES, Call, Network, playing
+from hologram.support.world import Call, Network, playing
 from hologram.trace import tree
 from hologram.trace.call.abstract_eval import ShapeDtypeStruct
 from hologram.trace.call.jit import jit
@@ -219,7 +220,7 @@ class _Clocks:
         sizes = [x.size * x.dtype.itemsize for x in step.node.inputs]
         pieces = len(reduced_together(list(zip([x.dtype for x in step.node.inputs], sizes, strict=True))))
         rounds, nbytes, messages = traffic(name, sum(sizes), ranks, pieces)
-        latency = self.network.latency + (self.network.rendezvous if messages and nbytes / messages > RENDEZVOUS_BYTES else 0.0)
+        latency = self.network.latency + (self.network.rendezvous if messages and nbytes / messages > ROOM_BYTES else 0.0)
         seconds = rounds * latency + nbytes / self.network.bandwidth + max(0, messages - rounds) * self.network.message
         if not self.is_measured:
             moved = combined_bytes(name, sum(sizes), ranks)

@@ -21,13 +21,10 @@ class Call(NamedTuple):
         return self.text + self.place
 
 
-RENDEZVOUS_BYTES = 1 << 16  # of a message, above which its receiver is waited for
-
-
 class Network(NamedTuple):
     """What messages between processes cost (the alpha-beta model): each ``latency`` seconds, and one second for each ``bandwidth`` bytes that a rank
     sends; of many at once each further one ``message`` seconds. One of more than
-    :data:`RENDEZVOUS_BYTES` takes ``rendezvous`` seconds more, until its receiver is known to be there.
+    4 KiB takes ``rendezvous`` seconds more, until its receiver is known to be there.
 
     All ranks have the same figures, since these decide which collectives go together.
 
