@@ -8,7 +8,6 @@ import gc
 import itertools
 import operator
 import pickle
-import threading
 from typing import Any
 
 import ml_dtypes
@@ -21,6 +20,7 @@ from hologram import dtypes
 from hologram.dlpack import VERSIONED
 from hologram.trace import lazy
 from hologram.trace.recorder import Pending
+from tests.support.runner.threads import in_threads
 
 ARITHMETIC = [operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod]
 COMPARISONS = [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]
@@ -488,22 +488,13 @@ def test_long_pending_chain_is_let_go_without_recursion() -> None:
 
 def test_threads_record_and_realise() -> None:
     x = hg.tensor(FLOATS)
-    failures: list[Any] = []
 
     def work(k: int) -> None:
-        try:
-            for i in range(50):
-                y = x * 2.0 + k
-                np.testing.assert_allclose(np.asarray(y - i), FLOATS * 2 + k - i, rtol=1e-6)
-        except Exception as e:
-            failures.append(e)
+        for i in range(50):
+            y = x * 2.0 + k
+            np.testing.assert_allclose(np.asarray(y - i), FLOATS * 2 + k - i, rtol=1e-6)
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert not failures
+    in_threads(work, 8)
 
 
 def test_realised_value_is_reused_through_other_expressions() -> None:

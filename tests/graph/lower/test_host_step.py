@@ -23,6 +23,7 @@ from hologram.errors import ArgumentError, DifferentiationError, DTypeError, Sha
 from hologram.linalg import factors
 from hologram.primitives import TABLE
 from hologram.trace.operators import node_of
+from tests.support.runner.threads import in_threads
 
 F32 = hg.ShapeDtypeStruct((), np.float32)
 
@@ -432,22 +433,13 @@ def test_many_threads() -> None:
     stack = stack @ np.swapaxes(stack, -1, -2) + 6 * np.eye(6)
     want = np.linalg.inv(stack)
     run = hg.jit(lambda x: hg.linalg.inv(double(x) * 0.5))
-    failures: list[Any] = []
 
     def work(seed: int) -> None:
-        try:
-            for k in range(10):
-                scale = 1.0 + seed + k
-                np.testing.assert_allclose(np.asarray(run(stack * scale)) * scale, want, rtol=1e-9)
-        except BaseException as e:  # noqa: BLE001 - told below
-            failures.append(e)
+        for k in range(10):
+            scale = 1.0 + seed + k
+            np.testing.assert_allclose(np.asarray(run(stack * scale)) * scale, want, rtol=1e-9)
 
-    threads = [threading.Thread(target=work, args=(i,)) for i in range(6)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert not failures
+    in_threads(work, 6)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")

@@ -19,6 +19,7 @@ import hologram.numpy as hnp
 from hologram import dtypes, errors, settings
 from hologram.trace import tree
 from tests.support.jitting import Counted, X, Y, close, native_only
+from tests.support.runner.threads import in_threads
 
 # --- threads ---------------------------------------------------------------------------------------------------------
 
@@ -257,22 +258,14 @@ def test_results_outlive_the_function() -> None:
 
 def test_calls_from_many_threads() -> None:
     g = hg.jit(lambda a, s: hnp.sum(a * s) + a)
-    failures: list[Any] = []
 
     def work(k: int) -> None:
         a = hg.tensor(X + k)
         want = ((X + k) * k).sum() + X + k
         for _ in range(300):
-            got = np.asarray(g(a, float(k)))
-            if not np.allclose(got, want):
-                failures.append((k, got))
+            np.testing.assert_allclose(np.asarray(g(a, float(k))), want, rtol=1e-5, atol=1e-8)
 
-    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert not failures
+    in_threads(work, 8)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
