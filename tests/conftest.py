@@ -38,7 +38,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without ``--all`` a test that is marked ``crossed`` runs in as few cases as have each value of each parameter; a case that is named runs."""
+    """Without ``--all`` a test that is marked ``crossed`` runs in as few cases as have each value of each parameter, and one that is marked
+    ``costly`` in one of so many; a case that is named runs."""
     if config.getoption("--all") or any("[" in arg for arg in config.args):
         return
     left_out = not_sampled(items, config.getoption("--sample"))
@@ -49,9 +50,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish() -> None:
     """Thousands of test functions are not looked through for garbage again and again; tests that count memory collect it themselves."""
+    _freeze()
+    gc.set_threshold(20_000, 50, 100)
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Nor is what a file's tests leave behind, such as compiled programs."""
+    if nextitem is not None and item.path != nextitem.path:
+        _freeze()
+
+
+def _freeze() -> None:
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 50, 100)
 
 
 @cache

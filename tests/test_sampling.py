@@ -8,7 +8,7 @@ import zlib
 import numpy as np
 import pytest
 
-from tests.support.runner.sampling import covering
+from tests.support.runner.sampling import covering, one_in
 
 R = np.random.default_rng(0)
 
@@ -26,6 +26,15 @@ def test_every_case_stands_in_the_sample_of_some_seed() -> None:
     cases = [(f"{a} {b} {c}", frozenset([("a", a), ("b", b), ("c", c)])) for a, b, c in itertools.product(range(5), range(3), range(2))]
     samples = [covering(cases, seed=seed) for seed in range(60)]
     assert set.union(*samples) == {name for name, _ in cases} and max(map(len, samples)) < len(cases) / 3
+
+
+@pytest.mark.parametrize("parts", [1, 2, 4])
+def test_parts_of_costly_cases_are_alike_in_size_and_have_each_case_once(parts: int) -> None:
+    names = [f"test[{i}]" for i in range(11)]
+    samples = [one_in(parts, names, seed) for seed in range(parts)]
+    assert sorted(name for sample in samples for name in sample) == sorted(names)
+    assert max(map(len, samples)) - min(map(len, samples)) <= 1
+    assert samples == [one_in(parts, reversed(names), seed + parts) for seed in range(parts)]
 
 
 @pytest.mark.parametrize("case", range(3))

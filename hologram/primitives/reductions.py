@@ -201,21 +201,22 @@ def _arg(f: Any) -> Any:
 def _scan_pages(combine: Combine, x: np.ndarray, identity: Any) -> np.ndarray:
     """Running values of the last axis: steps of 1, 2, 4, 8 in groups, a carry over the groups of a page, a carry over pages."""
     n = x.shape[-1]
-    z = _split(_split(x, PAGE, identity), GROUP, identity)  # (…, page, group, element)
+    page = min(PAGE, -(-n // GROUP) * GROUP)
+    z = _split(_split(x, page, identity), GROUP, identity)  # (…, page, group, element)
     step = 1
     while step < GROUP:
         z = np.concatenate([z[..., :step], combine(z[..., :-step], z[..., step:])], axis=-1)
         step *= 2
     for g in range(1, z.shape[-2]):
         z[..., g, :] = combine(z[..., g - 1, -1:], z[..., g, :])
-    pages = z.reshape(*z.shape[:-2], PAGE)
+    pages = z.reshape(*z.shape[:-2], page)
     carry = None
     for p in range(pages.shape[-2]):
         last = pages[..., p, -1:].copy()
         if carry is not None:
             pages[..., p, :] = combine(carry, pages[..., p, :])
         carry = last if carry is None else combine(carry, last)
-    return pages.reshape(*x.shape[:-1], pages.shape[-2] * PAGE)[..., :n]
+    return pages.reshape(*x.shape[:-1], pages.shape[-2] * page)[..., :n]
 
 
 def _scan_in_turn(combine: Combine, x: np.ndarray, identity: Any) -> np.ndarray:

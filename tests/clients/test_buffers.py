@@ -155,6 +155,7 @@ PLOTS: dict[str, Any] = {
 }
 
 
+@pytest.mark.costly(2)
 @pytest.mark.parametrize("name", PLOTS)
 def test_matplotlib(name: str, axes: Any) -> None:
     with hg.settings.override(warn_fallback=False):

@@ -41,6 +41,7 @@ def numpy_afterwards() -> Iterator[None]:
     tl.set_backend("numpy")
 
 
+@pytest.mark.costly(3)
 @pytest.mark.parametrize("name", CASES)
 def test_decompositions(name: str) -> None:
     tl.set_backend("numpy")

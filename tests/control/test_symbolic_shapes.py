@@ -68,6 +68,7 @@ def assert_same(f: Any, flow: Callable[[Any], Any], n: int) -> None:
         np.testing.assert_array_equal(got, want)
 
 
+@pytest.mark.costly(2)
 @pytest.mark.parametrize("name", FLOWS)
 def test_every_size_has_the_bits_of_its_static_program(name: str) -> None:
     f = hg.jit(FLOWS[name], dynamic={0: 0}, precision="exact")

@@ -51,6 +51,7 @@ PROGRAMS: dict[str, tuple[Callable[[Any], Any], int]] = {  # and how often it ma
 }
 
 
+@pytest.mark.costly(2)
 @pytest.mark.parametrize("tensors", [True, False])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_values_are_the_same(name: str, tensors: bool) -> None:

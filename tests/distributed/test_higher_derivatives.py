@@ -104,6 +104,7 @@ def derivatives(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return of
 
 
+@pytest.mark.costly(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_derivatives_of_derivatives(name: str) -> None:
     p = PROGRAMS[name]

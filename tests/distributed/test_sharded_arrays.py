@@ -142,6 +142,7 @@ DIFFERENTIATED: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.costly(2)
 @pytest.mark.parametrize("name", DIFFERENTIATED)
 def test_derivatives_are_those_of_one_process(name: str) -> None:
     f = DIFFERENTIATED[name]

@@ -38,6 +38,7 @@ def x() -> np.ndarray:
     return np.random.default_rng(5).normal(size=(40, 24)).astype(np.float32)
 
 
+@pytest.mark.costly(3)
 @pytest.mark.parametrize("precision", ["exact", "standard"])
 @pytest.mark.parametrize("name", OPTIONAL)
 def test_a_program_means_the_same_without_a_pass_that_is_not_required(name: str, precision: str, x: np.ndarray) -> None:

@@ -151,6 +151,7 @@ LINEAR = {
 }
 
 
+@pytest.mark.costly(2)
 @pytest.mark.parametrize("name", LINEAR)
 def test_linear_maps_are_transposed(name: str) -> None:
     f = LINEAR[name]

@@ -26,6 +26,7 @@ def adjoint(x: Any) -> np.ndarray:
     return np.conj(np.swapaxes(np.asarray(x), -1, -2))
 
 
+@pytest.mark.costly(2)
 @pytest.mark.parametrize("kind", "dfD")
 @pytest.mark.parametrize("shape", [(4, 4), (2, 3, 5), (2, 6, 3), (3, 1), (0, 3, 3)])
 def test_lu(shape: tuple[int, ...], kind: str) -> None:

@@ -154,6 +154,7 @@ def equal(got: Any, want: Any, rtol: float = 1e-9) -> None:
         np.testing.assert_allclose(g, w, rtol=rtol, atol=rtol)
 
 
+@pytest.mark.costly(3)
 @pytest.mark.parametrize("name", [*SMOOTH, *OTHERS])
 def test_compiled_and_stacked(name: str) -> None:
     f, arrays = {**SMOOTH, **OTHERS}[name]
@@ -175,6 +176,7 @@ OWN_RULES = (
 )
 
 
+@pytest.mark.costly(3)
 @pytest.mark.parametrize("name", SMOOTH)
 def test_derivatives(name: str, everything: bool) -> None:
     """Reverse mode against differences along a line."""

@@ -440,6 +440,7 @@ def directions(arrays: list[np.ndarray], seed: int) -> list[np.ndarray]:
     return [numbers(x.shape, x.dtype, seed + i) for i, x in enumerate(arrays)]
 
 
+@pytest.mark.costly(3)
 @pytest.mark.parametrize(("name", "f", "args"), [*REAL, *COMPLEX], ids=[*[c[0] for c in REAL], *["complex_" + c[0] for c in COMPLEX]])
 def test_derivatives(name: str, f: Callable[..., Any], args: list[np.ndarray]) -> None:
     tangents = directions(args, 20)
@@ -454,6 +455,7 @@ def test_derivatives(name: str, f: Callable[..., Any], args: list[np.ndarray]) -
     assert inner(pushed, cotangents) == pytest.approx(inner(tangents, pulled), rel=1e-8, abs=1e-9)
 
 
+@pytest.mark.costly(3)
 @pytest.mark.parametrize(("name", "f", "args"), REAL, ids=[c[0] for c in REAL])
 def test_second_derivatives(name: str, f: Callable[..., Any], args: list[np.ndarray], everything: bool) -> None:
     if not everything and name in ("upper", "solve_vector", "right", "pinv_wide", "spectral", "matrix_power"):

@@ -28,6 +28,7 @@ OPS: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.costly(2)
 @pytest.mark.parametrize("name", OPS)
 def test_any_op_may_be_the_one_too_many(name: str) -> None:
     f = OPS[name]

@@ -74,6 +74,7 @@ def test_quantiles(method: str, axis: Any) -> None:
 EXTREMES = [-np.inf, np.inf, np.nan, 1.0, 2.0, float(np.finfo(np.float32).max), -float(np.finfo(np.float32).max)]
 
 
+@pytest.mark.costly(2)
 @pytest.mark.parametrize("method", METHODS)
 def test_shares_that_name_an_element_give_it(method: str) -> None:
     """Percents of so many elements that many fall on one, or on a step of the distribution: no rounding goes past it."""
@@ -89,6 +90,7 @@ def test_shares_that_name_an_element_give_it(method: str) -> None:
 MASKS = (X > 0, X[0] > 0, X[:, :1] > -9, np.zeros((5, 7), bool))
 
 
+@pytest.mark.costly(2)
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("axis", [None, 0, 1, (0, 1)])
 def test_statistics_without_nans_of_masked_elements(axis: Any, mask: np.ndarray) -> None:

@@ -37,6 +37,7 @@ def results(text: str, name: str) -> dict[str, Any]:
         del sys.modules[name]
 
 
+@pytest.mark.costly(2)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_of_jax_gives_its_results(name: str) -> None:
     kept = json.loads((KEPT / f"{name}.json").read_text())

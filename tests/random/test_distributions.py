@@ -69,6 +69,7 @@ SHORT: dict[str, Callable[[Any, Any], Any]] = {
 WIDER = ("gamma", "loggamma", "beta", "chisquare", "t", "dirichlet", "ball")  # computed in float64
 
 
+@pytest.mark.costly(3)
 @pytest.mark.parametrize("name", SHORT)
 def test_short_floats_are_rounded_once(name: str, everything: bool) -> None:
     """A 16-bit sample is the float32 (or float64) one, rounded: 16 bits are too few to draw with. In both types, or in one of them as a sample."""

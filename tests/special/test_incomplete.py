@@ -57,6 +57,7 @@ CASES: list[tuple[str, list[Callable[[int], np.ndarray]], Callable[..., Any], fl
 ]
 
 
+@pytest.mark.costly(2)
 @pytest.mark.parametrize(("name", "draws", "exact", "ulps"), CASES)
 def test_accuracy(name: str, draws: list[Callable[[int], np.ndarray]], exact: Callable[..., Any], ulps: float, everything: bool) -> None:
     """float64 against mpmath, float32 to its last digit, and both the same in a jitted function and beside others."""

@@ -90,6 +90,7 @@ def test_the_operators_are_found() -> None:
     assert all(type(vars(hg.Tensor)[name]).__name__ == "operator" for name in BINARY + UNARY)
 
 
+@pytest.mark.costly(2)
 @pytest.mark.parametrize("name", BINARY)
 def test_binary_operators_record_what_python_records(name: str) -> None:
     native = vars(hg.Tensor)[name]

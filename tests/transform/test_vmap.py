@@ -40,6 +40,7 @@ def some_cases(row: Op) -> Iterator[tuple[tuple[Any, ...], list[np.ndarray]]]:
     yield from chosen[::step][:5]
 
 
+@pytest.mark.costly(3)
 @pytest.mark.parametrize("row", stackable_rows(), ids=lambda r: r.name)
 def test_a_row_on_a_stack(row: Op) -> None:
     """Every combination of stacked and shared inputs gives what a loop gives, bit for bit but for scans and sums."""

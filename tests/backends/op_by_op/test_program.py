@@ -50,6 +50,7 @@ def _cases(row: Any) -> list[Case]:
 TRUSTING = ("div_trunc", "rem_trunc")
 
 
+@pytest.mark.costly(3)
 @pytest.mark.parametrize("row", [r for kind in KINDS for r in rows(kind) if r.name not in TRUSTING], ids=lambda r: r.name)
 def test_each_op_has_the_bits_of_its_kernel(row: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ready_kernels, "REFERENCE_USES", 0)

@@ -65,6 +65,7 @@ WINDOWS: dict[str, tuple[str, tuple[int, ...], tuple[int, ...], tuple[int, ...],
 }
 
 
+@pytest.mark.costly(3)
 @needs_compilers
 @pytest.mark.parametrize("dialect", ["c", "cuda", "metal"])
 @pytest.mark.parametrize("name", WINDOWS)

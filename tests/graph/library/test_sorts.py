@@ -44,6 +44,7 @@ def _values(shape: tuple[int, ...], dtype: str, few: bool) -> np.ndarray:
     return some if few else rng.integers(ends.min, ends.max, shape, d.np, endpoint=True)  # type: ignore[no-any-return, call-overload]
 
 
+@pytest.mark.costly(2)
 @needs_compilers
 @pytest.mark.parametrize("name", SORTS)
 def test_sorts_give_the_reference(name: str, tmp_path: Path, everything: bool) -> None:

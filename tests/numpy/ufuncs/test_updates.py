@@ -60,6 +60,7 @@ def keys(draw: Any) -> tuple[Any, list[Any]]:
     )
 
 
+@pytest.mark.costly(2)
 @pytest.mark.parametrize("name", BINARY)
 @settings(max_examples=settings().max_examples // 5)
 @given(data=st.data())

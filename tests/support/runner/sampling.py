@@ -1,4 +1,4 @@
-"""Which of the cases that several parameters make run without ``--all``."""
+"""Which cases of tests with parameters run without ``--all``."""
 
 from __future__ import annotations
 
@@ -29,6 +29,11 @@ def covering(cases: Sequence[tuple[str, frozenset[Choice]]], times: int = 1, see
     return kept
 
 
+def one_in(parts: int, names: Iterable[str], seed: int = 0) -> set[str]:
+    """One of so many ``names``, in an order that follows from these alone. Seeds 0 .. ``parts`` - 1 give each name once."""
+    return set(sorted(names, key=lambda name: zlib.crc32(name.encode()))[seed % parts :: parts])
+
+
 def choices(item: pytest.Function) -> frozenset[Choice]:
     """What each ``parametrize`` of a test, and each fixture with parameters, gives it in this case."""
     given = {name: id(value) for name, value in item.callspec.params.items()}
@@ -40,13 +45,17 @@ def choices(item: pytest.Function) -> frozenset[Choice]:
 
 
 def not_sampled(items: Iterable[pytest.Item], seed: int) -> set[pytest.Item]:
-    """The cases that are left out of tests marked ``crossed``: they depend on the seed and on the names of the cases, not on the file."""
-    tests: dict[tuple[str, Any], list[pytest.Function]] = defaultdict(list)
+    """The cases that are left out of tests marked ``crossed`` or ``costly``: by the seed and the names of cases, not by the file."""
+    tests: dict[tuple[str, str, Any], list[pytest.Function]] = defaultdict(list)
     for item in items:
-        if isinstance(item, pytest.Function) and (mark := item.get_closest_marker("crossed")) is not None:
-            tests[item.nodeid.partition("[")[0], mark.args].append(item)
+        for mark in (item.get_closest_marker("crossed"), item.get_closest_marker("costly")):
+            if isinstance(item, pytest.Function) and mark is not None and "[" in item.nodeid:
+                tests[item.nodeid.partition("[")[0], mark.name, mark.args].append(item)
     out: set[pytest.Item] = set()
-    for (_, args), cases in tests.items():
-        kept = covering([(item.name, choices(item)) for item in cases], *args, seed=seed)
+    for (_, mark, args), cases in tests.items():
+        if mark == "crossed":
+            kept = covering([(item.name, choices(item)) for item in cases], *args, seed=seed)
+        else:
+            kept = one_in(*args, [item.name for item in cases], seed)
         out.update(item for item in cases if item.name not in kept)
     return out

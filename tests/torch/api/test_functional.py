@@ -69,6 +69,7 @@ def check_values_and_gradients(name: str, number: int, dtype: torch.dtype) -> No
     torch.testing.assert_close(our_gradients, their_gradients)
 
 
+@pytest.mark.costly(2)
 @pytest.mark.parametrize("name", F.__all__)
 def test_gradcheck(name: str, everything: bool) -> None:
     for number in range(len(calls(name)) if everything else 1):

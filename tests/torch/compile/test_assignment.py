@@ -44,6 +44,7 @@ def trained(make: Optimiser, compiled: bool) -> list[torch.Tensor]:
     return [p.detach() for p in parameters]
 
 
+@pytest.mark.costly(2)
 @pytest.mark.parametrize("name", OPTIMISERS)
 def test_optimiser(name: str, everything: bool) -> None:
     if name not in QUICK and not everything:

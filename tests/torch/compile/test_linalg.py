@@ -35,6 +35,7 @@ def compiled(f, told: Explanation):
     return torch.compile(f, backend=make_backend(recorder(told)), dynamic=False)
 
 
+@pytest.mark.costly(3)
 def test_values_and_gradients_are_those_of_eager_mode(case: tuple[str, torch.dtype]) -> None:
     (name, dtype), told = case, Explanation()
     torch.testing.assert_close(run(compiled(CASES[name], told), matrices(dtype)), run(CASES[name], matrices(dtype)), rtol=1e-8, atol=1e-8)

@@ -87,6 +87,7 @@ CASES: dict[str, tuple[Any, Any, set[str]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.costly(2)
 @pytest.mark.parametrize("name", CASES)
 def test_one_program_serves_all_sizes(name: str) -> None:
     f, arguments, expected = CASES[name]

@@ -64,6 +64,7 @@ def run(f: Callable[[Tensor], Any], x: Tensor) -> list[Tensor]:
     return [r.detach().cpu() for r in (*results, *(torch.autograd.grad(sum(smooth), x) if smooth else ()))]
 
 
+@pytest.mark.costly(3)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_values_and_gradients_are_those_of_the_cpu(name: str) -> None:
     f, x = FUNCTIONS[name]

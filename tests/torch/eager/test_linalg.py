@@ -14,6 +14,7 @@ DEVICE = hologram_torch.device()
 DTYPES = (torch.float64, torch.complex128, torch.float32)
 
 
+@pytest.mark.costly(3)
 @pytest.mark.parametrize("name", CASES)
 def test_values_and_gradients_are_those_of_the_cpu(name: str) -> None:
     for dtype in DTYPES:

@@ -53,6 +53,7 @@ def run(op: Any, given: Any, args: Any, options: Any) -> list[torch.Tensor]:
     return [t.detach().cpu() for t in (*results, *[g for g in found if g is not None])]
 
 
+@pytest.mark.costly(2)
 def test_op(name: str, database: dict[str, Any]) -> None:
     op = database[name]
     for sample in list(op.sample_inputs("cpu", torch.float32, requires_grad=op.supports_autograd))[:INPUTS]:

@@ -196,7 +196,7 @@ def test_values_that_somebody_holds_are_not_written_over(holder: str, at_once: N
         if held is not None:
             np.testing.assert_array_equal(np.asarray(held() if callable(held) else held), shown(before))
         del held
-        gc.collect()
+        gc.collect(0)
 
 
 def test_updates_write_in_place_natively(at_once: None, walks: list[int]) -> None:

@@ -76,6 +76,7 @@ TYPES = [(name, "float32") for name in CASES] + [
 ]
 
 
+@pytest.mark.costly(2)
 @pytest.mark.parametrize(("name", "dtype"), TYPES)
 def test_programs_with_operands_sum_as_programs_by_value(name: str, dtype: str) -> None:
     """Static programs of ``jit`` do, too."""
