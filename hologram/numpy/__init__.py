@@ -14,7 +14,7 @@ import importlib
 from typing import Any
 
 from hologram.numpy import complexes, creation, files
-from hologram.numpy.along_axes import reductions, segments, sorting
+from hologram.numpy.along_axes import counting, positions, reductions, searching, segments, sets, sorting
 from hologram.numpy.analysis import application, calculus, polynomials, statistics, windows
 from hologram.numpy.arrangement import assembly, grids, manipulation, padding
 from hologram.numpy.elementwise import composed, functions
@@ -31,8 +31,8 @@ from hologram.trace.tensor import Tensor
 
 _MODULES = (
     *(types, functions, composed, complexes, creation, shapes, joining, manipulation, padding, assembly, read, updates, dynamic, index_arrays),
-    *(reductions, linear, sorting, statistics, calculus, inspection, application, files, floats, grids, integers, polynomials, questions, segments),
-    windows,
+    *(reductions, linear, sorting, searching, positions, sets, counting, statistics, calculus, inspection, application, files, floats, grids),
+    *(integers, polynomials, questions, segments, windows),
 )
 _NAMES = functions.FUNCTIONS | {name: getattr(module, name) for module in _MODULES for name in module.__all__}
 # these would hide, inside their own modules, what the modules need themselves

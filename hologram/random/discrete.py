@@ -14,7 +14,8 @@ from hologram.ir.node import Node
 from hologram.ir.op import Op, Shape
 from hologram.ir.symbolic import Expr, Int
 from hologram.numpy.along_axes.reductions import argmax, cumsum
-from hologram.numpy.along_axes.sorting import argsort, searchsorted
+from hologram.numpy.along_axes.searching import searchsorted
+from hologram.numpy.along_axes.sorting import argsort
 from hologram.numpy.arguments import array, axis_of, element_type, reshaped, wrap
 from hologram.numpy.elementwise.functions import FUNCTIONS, clip, where
 from hologram.numpy.indexing.read import take, take_along_axis

@@ -10,7 +10,8 @@ import numpy as np
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
 from hologram.numpy.along_axes.reductions import cumsum, sum
-from hologram.numpy.along_axes.sorting import argsort, searchsorted
+from hologram.numpy.along_axes.searching import searchsorted
+from hologram.numpy.along_axes.sorting import argsort
 from hologram.numpy.arguments import array, array_as, axis_of, wrap
 from hologram.numpy.arrangement.manipulation import diff, flip
 from hologram.numpy.arrangement.padding import pad
