@@ -5,13 +5,17 @@ Functions whose result's size depends on values read them, so they raise TracedV
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from hologram.errors import DTypeError
 from hologram.numpy.along_axes.ordering import unique_of_size
 from hologram.numpy.along_axes.positions import known_values
+from hologram.numpy.along_axes.searching import isin
 from hologram.numpy.arguments import array, axis_of, wrap
+from hologram.support.user_lines import located
 from hologram.trace.convert import tensor
 from hologram.trace.tensor import Tensor
 
@@ -115,22 +119,45 @@ def unique_values(x: Any, /) -> Tensor:
     return tensor(np.unique(known_values(x, "unique_values"), equal_nan=False))
 
 
+def _two(x1: Any, x2: Any, what: str) -> tuple[np.ndarray, np.ndarray, bool]:
+    """The values of both, and whether they are integers that no integer type has all: NumPy would compare them as floats."""
+    a, b = known_values(x1, what), known_values(x2, what)
+    return a, b, a.dtype.kind in "iu" and b.dtype.kind in "iu" and np.result_type(a, b).kind not in "iu"
+
+
+def _joined(f: Callable[[np.ndarray, np.ndarray], np.ndarray], x1: Any, x2: Any, what: str) -> Tensor:
+    a, b, apart = _two(x1, x2, what)
+    if apart:
+        raise located(DTypeError(f"{what}: no integer type has the elements of {a.dtype} and {b.dtype}: cast one of them"))
+    return tensor(f(a, b))
+
+
+def _chosen(f: Callable[[np.ndarray, np.ndarray], np.ndarray], x1: Any, x2: Any, what: str, there: bool) -> Tensor:
+    a, b, apart = _two(x1, x2, what)
+    if not apart:
+        return tensor(f(a, b))
+    different = np.unique(a)
+    return tensor(different[np.asarray(isin(different, b)) == there])
+
+
 def union1d(x1: Any, x2: Any, /) -> Tensor:
-    """Set union: the different elements of both arrays, sorted. Raises TracedValueError while tracing.
+    """Set union: the different elements of both arrays, sorted. Raises TracedValueError while tracing, DTypeError for integers that no integer type
+    has all.
 
     >>> hnp.union1d([1, 2], [2, 3])
     Tensor([1, 2, 3], dtype=int64)
     """
-    return tensor(np.union1d(known_values(x1, "union1d"), known_values(x2, "union1d")))
+    return _joined(np.union1d, x1, x2, "union1d")
 
 
 def intersect1d(x1: Any, x2: Any, /) -> Tensor:
-    """Set intersection: the different elements that are in both arrays, sorted. Raises TracedValueError while tracing.
+    """Set intersection: the different elements that are in both arrays, sorted; of integers that no integer type has all in the type of
+    ``x1``. Raises TracedValueError while tracing.
 
     >>> hnp.intersect1d([1, 2], [2, 3])
     Tensor([2], dtype=int64)
     """
-    return tensor(np.intersect1d(known_values(x1, "intersect1d"), known_values(x2, "intersect1d")))
+    return _chosen(np.intersect1d, x1, x2, "intersect1d", True)
 
 
 def setdiff1d(x1: Any, x2: Any, /) -> Tensor:
@@ -139,13 +166,14 @@ def setdiff1d(x1: Any, x2: Any, /) -> Tensor:
     >>> hnp.setdiff1d([1, 2, 1], [2, 3])
     Tensor([1], dtype=int64)
     """
-    return tensor(np.setdiff1d(known_values(x1, "setdiff1d"), known_values(x2, "setdiff1d")))
+    return _chosen(np.setdiff1d, x1, x2, "setdiff1d", False)
 
 
 def setxor1d(x1: Any, x2: Any, /) -> Tensor:
-    """Symmetric set difference: the different elements that are in one of the arrays alone, sorted. Raises TracedValueError while tracing.
+    """Symmetric set difference: the different elements that are in one of the arrays alone, sorted. Raises TracedValueError while tracing,
+    DTypeError for integers that no integer type has all.
 
     >>> hnp.setxor1d([1, 2], [2, 3])
     Tensor([1, 3], dtype=int64)
     """
-    return tensor(np.setxor1d(known_values(x1, "setxor1d"), known_values(x2, "setxor1d")))
+    return _joined(np.setxor1d, x1, x2, "setxor1d")
