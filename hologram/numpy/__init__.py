@@ -14,16 +14,16 @@ import importlib
 from typing import Any
 
 from hologram.numpy import complexes, creation, files
-from hologram.numpy.along_axes import reductions, segments, sorting
+from hologram.numpy.along_axes import counting, positions, reductions, searching, segments, sets, sorting
 from hologram.numpy.analysis import application, calculus, polynomials, statistics, windows
-from hologram.numpy.arrangement import assembly, grids, manipulation
+from hologram.numpy.arrangement import assembly, grids, manipulation, padding
 from hologram.numpy.elementwise import composed, functions
 from hologram.numpy.indexing import dynamic, index_arrays, read, updates
 from hologram.numpy.introspection import inspection, questions, types
 from hologram.numpy.numbers import floats, integers
 from hologram.numpy.numpy_keywords import with_numpy_keywords
 from hologram.numpy.products import linear
-from hologram.numpy.shaping import joining, padding, shapes
+from hologram.numpy.shaping import joining, shapes
 from hologram.numpy.ufuncs.catalogue import ufuncs
 from hologram.numpy.ufuncs.ufunc import ufunc
 from hologram.support.wording import did_you_mean
@@ -31,8 +31,8 @@ from hologram.trace.tensor import Tensor
 
 _MODULES = (
     *(types, functions, composed, complexes, creation, shapes, joining, manipulation, padding, assembly, read, updates, dynamic, index_arrays),
-    *(reductions, linear, sorting, statistics, calculus, inspection, application, files, floats, grids, integers, polynomials, questions, segments),
-    windows,
+    *(reductions, linear, sorting, searching, positions, sets, counting, statistics, calculus, inspection, application, files, floats, grids),
+    *(integers, polynomials, questions, segments, windows),
 )
 _NAMES = functions.FUNCTIONS | {name: getattr(module, name) for module in _MODULES for name in module.__all__}
 # these would hide, inside their own modules, what the modules need themselves

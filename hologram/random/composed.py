@@ -18,13 +18,13 @@ from hologram.numpy.shaping.joining import stack
 from hologram.numpy.shaping.shapes import broadcast_to, matrix_transpose
 from hologram.random.continuous import as_type, float_type, result_shape, standard_normal, unit
 from hologram.random.counts import binomial, rademacher
-from hologram.random.gamma import chisquare, gamma
+from hologram.random.gamma import WIDE, log_gamma
 from hologram.random.keys import count_of, split
 from hologram.support.user_lines import located
 from hologram.trace.checks import shape_of
 from hologram.trace.tensor import Tensor
 
-_sqrt = FUNCTIONS["sqrt"]
+_exp, _sqrt = FUNCTIONS["exp"], FUNCTIONS["sqrt"]
 
 
 def _wide(x: Any, extents: Shape, work: dtypes.DType, what: str) -> Tensor:
@@ -111,7 +111,8 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Any = None, dtype: Any = None) ->
     work, extents = dtypes.compute_type(to), result_shape(shape, "f", dfnum, dfden)
     m, n = _wide(dfnum, extents, work, "f"), _wide(dfden, extents, work, "f")
     above, below = split(key)
-    return cast(chisquare(above, m, extents, work.np) * n / (chisquare(below, n, extents, work.np) * m), to)
+    logs = log_gamma(above, m / 2, extents, "f") - log_gamma(below, n / 2, extents, "f")  # either number may be less than all floats
+    return cast(_exp(logs) * (n / m), to)
 
 
 def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None) -> Tensor:
@@ -122,10 +123,9 @@ def generalized_normal(key: Any, p: Any, shape: Any = (), dtype: Any = None) -> 
     """
     what = "generalized_normal"
     to, extents = float_type(dtype, what), shape_of(shape, what)
-    work = dtypes.compute_type(to)
     lengths, signs = split(key)
-    inverse = 1 / as_type(p, work, what)
-    return cast(gamma(lengths, inverse, extents, work.np) ** inverse * rademacher(signs, extents, work.np), to)
+    inverse = 1 / as_type(p, WIDE, what)
+    return cast(_exp(log_gamma(lengths, inverse, extents, what) * inverse) * rademacher(signs, extents, WIDE.np), to)
 
 
 def multinomial(key: Any, n: Any, p: Any, *, shape: Any = None, dtype: Any = None) -> Tensor:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import numpy as np
 
 from hologram import dtypes
 from hologram.control.loops import while_loop
@@ -12,7 +15,7 @@ from hologram.ir.op import Shape
 from hologram.numpy.along_axes.reductions import all
 from hologram.numpy.arguments import element_type
 from hologram.numpy.creation import zeros, zeros_like
-from hologram.numpy.elementwise.functions import FUNCTIONS, where
+from hologram.numpy.elementwise.functions import FUNCTIONS, clip, where
 from hologram.numpy.shaping.shapes import broadcast_to
 from hologram.random.continuous import as_type, open_unit, result_shape, unit
 from hologram.random.discrete import bernoulli
@@ -51,11 +54,32 @@ def _waiting(key: Any, gap: Any, limit: Tensor) -> Tensor:
     return while_loop(lambda state: ~all(state[1] > limit), step, start)[2]
 
 
+def _log_of_part(count: Tensor, deviation: Tensor, mean: Tensor) -> Tensor:
+    """The logarithm of ``mean**count * exp(-mean) / count!``, where ``count = mean + deviation``, without differences of large numbers.
+
+    It is ``-mean * h(deviation / mean)`` for ``h(e) = (1 + e) * log(1 + e) - e``, less what Stirling's ``count * log(count) - count`` lacks of
+    ``log(count!)``.
+    """
+    some = where(count > 0, count, 1.0)
+    inverse = 1 / where(count < 16, 16.0, count)
+    series = 0.5 * _log(2 * math.pi * some) + inverse * (1 / 12 - inverse * inverse * (1 / 360 - inverse * inverse / 1260))
+    few = where(count < 16, some, 1.0)
+    lacking = where(count < 16, gammaln(few + 1) - few * _log(few) + few, series)
+    e = deviation / mean
+    beyond = mean * ((1 + e) * _log1p(where(count > 0, e, 0.0)) - e)
+    return where(count > 0, -lacking - beyond, -mean)
+
+
 # --- Poisson ---------------------------------------------------------------------------------------------------------
 
 
 def _many_events(key: Any, mean: Tensor, few: Tensor) -> Tensor:
-    """Transformed rejection (Hörmann, The transformed rejection method for generating Poisson random variables, 1993: PTRS) for a mean from 10 up."""
+    """Transformed rejection (Hörmann, The transformed rejection method for generating Poisson random variables, 1993: PTRS) for a mean from 10 up.
+
+    What is drawn is the count less the whole part of the mean, which has all its digits where the count has more of them than a float64.
+    """
+    whole = _floor(mean)
+    part = mean - whole
     b = 0.931 + 2.53 * _sqrt(mean)
     a = -0.059 + 0.02483 * b
     inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
@@ -66,10 +90,10 @@ def _many_events(key: Any, mean: Tensor, few: Tensor) -> Tensor:
         u = unit(first, mean.shape, WIDE, "poisson") - 0.5
         v = open_unit(second, mean.shape, WIDE, "poisson")
         rest = 0.5 - _abs(u)
-        k = _floor((2 * a / rest + b) * u + mean + 0.43)
-        possible = (k >= 0) & ((rest >= 0.013) | (v <= rest))
-        count = where(k >= 0, k, 0.0)
-        ratio = count * _log(mean) - mean - gammaln(count + 1)
+        k = _floor((2 * a / rest + b) * u + part + 0.43)
+        count = whole + k
+        possible = (count >= 0) & ((rest >= 0.013) | (v <= rest))
+        ratio = _log_of_part(count, k - part, mean)
         accepted = ((rest >= 0.07) & (v <= squeeze)) | (possible & (_log(v * inverse_alpha / (a / (rest * rest) + b)) <= ratio))
         return k, accepted
 
@@ -91,7 +115,15 @@ def poisson(key: Any, lam: Any, shape: Any = None, dtype: Any = None) -> Tensor:
     small, large = split(key)
     counted = _waiting(small, lambda k: -_log(open_unit(k, extents, WIDE, "poisson")), where(valid & few, mean, -1.0))
     drawn = _many_events(large, where(valid & ~few, mean, _FEW), few | ~valid)
-    return where(valid, where(few, counted, drawn), -1.0).astype(to)
+    whole = where(valid & ~few, _floor(mean), 0.0).astype(np.int64)
+    total = where(valid, whole + where(few, counted, drawn).astype(np.int64), -1)
+    return clip(total, *_ends(to)).astype(to)
+
+
+def _ends(dtype: DType) -> tuple[int, int]:
+    """The least and the greatest count of that type, as far as int64 has them."""
+    info = np.iinfo(dtype.np)
+    return max(int(info.min), -1), min(int(info.max), 2**63 - 1)
 
 
 # --- trials ----------------------------------------------------------------------------------------------------------
@@ -123,8 +155,11 @@ def _many_successes(key: Any, n: Tensor, p: Tensor, few: Tensor) -> Tensor:
     squeeze = 0.92 - 4.2 / b
     alpha = (2.83 + 5.1 / b) * deviation
     mode = _floor((n + 1) * p)
-    at_mode = gammaln(mode + 1) + gammaln(n - mode + 1)
-    odds = _log(p / q)
+
+    def log_probability(k: Tensor) -> Tensor:  # but for a constant
+        return _log_of_part(k, k - n * p, n * p) + _log_of_part(n - k, n * p - k, n * q)
+
+    at_mode = log_probability(mode)
 
     def propose(key: Tensor) -> tuple[Tensor, Tensor]:
         first, second = split(key)
@@ -134,7 +169,7 @@ def _many_successes(key: Any, n: Tensor, p: Tensor, few: Tensor) -> Tensor:
         k = _floor((2 * a / rest + b) * u + c)
         possible = (k >= 0) & (k <= n)
         count = where(possible, k, mode)
-        ratio = at_mode - gammaln(count + 1) - gammaln(n - count + 1) + (count - mode) * odds
+        ratio = log_probability(count) - at_mode
         accepted = possible & (((rest >= 0.07) & (v <= squeeze)) | (_log(v * alpha / (a / (rest * rest) + b)) <= ratio))
         return k, accepted
 

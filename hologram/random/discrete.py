@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
@@ -12,9 +14,10 @@ from hologram.ir.node import Node
 from hologram.ir.op import Op, Shape
 from hologram.ir.symbolic import Expr, Int
 from hologram.numpy.along_axes.reductions import argmax, cumsum
-from hologram.numpy.along_axes.sorting import argsort, searchsorted
+from hologram.numpy.along_axes.searching import searchsorted
+from hologram.numpy.along_axes.sorting import argsort
 from hologram.numpy.arguments import array, axis_of, element_type, reshaped, wrap
-from hologram.numpy.elementwise.functions import where
+from hologram.numpy.elementwise.functions import FUNCTIONS, clip, where
 from hologram.numpy.indexing.read import take, take_along_axis
 from hologram.primitives.scalar import elementwise as ew
 from hologram.primitives.scalar import mathematics
@@ -86,17 +89,28 @@ def _bounds(minval: Any, maxval: Any, dtype: DType) -> tuple[Tensor, Tensor, boo
         if maxval - minval == 2**64:
             raise located(ArgumentError("randint: a range of 2**64 integers; hg.random.bits gives them all"))
         return wrap(constant(minval % 2**64, WIDE)), wrap(constant(maxval - minval, WIDE)), maxval - minval <= 2**32
-    ends = [cast_node(array(x, "randint"), dtype) for x in (minval, maxval)]
-    first, last = (wrap(cast_node(x, WIDE)) for x in ends)
-    filled = elementwise(ew.gt, wrap(ends[1]), wrap(ends[0]))
-    return first, where(filled, last - first, wrap(constant(0, WIDE))), dtype.bits <= 32
+    first, last = _clamped(minval, dtype, 0), _clamped(maxval, dtype, 1)
+    filled = elementwise(ew.gt, last, first)
+    low, high = (wrap(cast_node(array(x, "randint"), WIDE)) for x in (first, last))
+    span = FUNCTIONS["minimum"](high - low - 1, wrap(constant(2**64 - 2, WIDE))) + 1  # of 2**64 integers all but one
+    return low, where(filled, span, wrap(constant(0, WIDE))), dtype.bits <= 32
+
+
+def _clamped(end: Any, dtype: DType, beyond: int) -> Tensor:
+    """An end of a range as an integer from the least one of ``dtype`` to ``beyond`` its greatest one."""
+    node = array(end, "randint")
+    if not node.dtype.is_integer:
+        node = cast_node(node, WIDE if dtype.kind == "u" else dtypes.int64)
+    own, info = np.iinfo(node.dtype.np), np.iinfo(dtype.np)
+    least, greatest = max(int(own.min), int(info.min)), min(int(own.max), int(info.max) + beyond)
+    return clip(wrap(node), *(wrap(constant(x, node.dtype)) for x in (least, greatest)))
 
 
 def randint(key: Any, shape: Any = None, minval: Any = 0, maxval: Any = None, dtype: Any = None) -> Tensor:
     """Uniformly distributed integers in ``[minval, maxval)``; ``minval`` where an array's range is empty.
 
-    ``shape`` is by default that to which the ends broadcast; int64 unless ``dtype`` says otherwise. Raises DTypeError for a type that is no integer,
-    ArgumentError where no ``maxval`` is given or a known range is empty.
+    What an array's range has beyond ``dtype`` is left out. ``shape`` is by default that to which the ends broadcast; int64 unless ``dtype`` says
+    otherwise. Raises DTypeError for a type that is no integer, ArgumentError where no ``maxval`` is given or a known range is empty.
 
     >>> hg.random.randint(hg.random.key(0), (4,), 0, 10)
     Tensor([4, 2, 9, 5], dtype=int64)

@@ -7,7 +7,7 @@ from typing import Any
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
 from hologram.linalg.decompositions import cholesky
-from hologram.numpy.along_axes.reductions import logsumexp, sum
+from hologram.numpy.along_axes.reductions import logsumexp
 from hologram.numpy.arguments import array, wrap
 from hologram.numpy.elementwise.functions import FUNCTIONS, where
 from hologram.numpy.shaping.joining import concat
@@ -73,8 +73,8 @@ def ball(key: Any, d: int, p: float = 2, shape: Any = (), dtype: Any = None) -> 
     if type(p) not in (int, float) or not p >= 1:
         raise located(ArgumentError(f"ball takes a norm from 1 up, not {p!r}"))
     lengths, signs, rest = split(key, 3)
-    powers = FUNCTIONS["exp"](log_gamma(lengths, 1 / p, (*extents, n), "ball"))
-    surplus = -FUNCTIONS["log"](open_unit(rest, (*extents, 1), WIDE, "ball"))
-    total = sum(concat([powers, surplus], axis=-1), -1, keepdims=True)
+    powers = log_gamma(lengths, 1 / p, (*extents, n), "ball")  # logarithms, as the numbers may be less than all floats
+    surplus = FUNCTIONS["log"](-FUNCTIONS["log"](open_unit(rest, (*extents, 1), WIDE, "ball")))
+    total = logsumexp(concat([powers, surplus], axis=-1), -1, keepdims=True)
     sign = where(bernoulli(signs, 0.5, (*extents, n)), 1.0, -1.0).astype(WIDE)
-    return (sign * (powers / total) ** (1 / p)).astype(to)
+    return (sign * FUNCTIONS["exp"]((powers - total) / p)).astype(to)

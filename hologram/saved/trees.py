@@ -21,9 +21,9 @@ _RESULTS = {
     "QRResult": "linalg.decompositions",
     "SVDResult": "linalg.decompositions",
     "SlogdetResult": "linalg.systems",
-    "UniqueAll": "numpy.along_axes.sorting",
-    "UniqueCounts": "numpy.along_axes.sorting",
-    "UniqueInverse": "numpy.along_axes.sorting",
+    "UniqueAll": "numpy.along_axes.sets",
+    "UniqueCounts": "numpy.along_axes.sets",
+    "UniqueInverse": "numpy.along_axes.sets",
 }
 _SEQUENCES: dict[str, Any] = {kind.__name__: kind for kind in (list, tuple)}
 _MAPPINGS: dict[str, Any] = {kind.__name__: kind for kind in (dict, OrderedDict)}

@@ -10,6 +10,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
+from hologram.errors import DTypeError
 
 TYPES = ["int8", "int32", "int64", "uint8", "uint32", "uint64"]
 
@@ -37,3 +38,18 @@ def test_integers_of_two_types(a: str, b: str) -> None:
     for got in (search(hg.tensor(x), hg.tensor(y)), hg.jit(search)(x, y)):
         for g, w in zip(got, want, strict=True):
             np.testing.assert_array_equal(g, w)
+
+
+@pytest.mark.parametrize(("a", "b"), list(itertools.product(TYPES, TYPES)))
+def test_sets_of_integers_of_two_types(a: str, b: str) -> None:
+    """As sets of Python's integers; a set that no integer type holds is an error, not a set of floats."""
+    x, y = _values(a), _values(b)
+    one, other = {int(v) for v in x}, {int(v) for v in y}
+    assert hnp.intersect1d(x, y).tolist() == sorted(one & other)
+    assert hnp.setdiff1d(x, y).tolist() == sorted(one - other)
+    for together, want in ((hnp.union1d, one | other), (hnp.setxor1d, one ^ other)):
+        if np.result_type(a, b).kind == "f":
+            with pytest.raises(DTypeError):
+                together(x, y)
+        else:
+            assert together(x, y).tolist() == sorted(want)

@@ -28,13 +28,16 @@ CONTINUOUS: dict[str, tuple[Callable[[Any, Any], Any], Any]] = {
     "weibull_min": (lambda k, d: R.weibull_min(k, 2.0, 1.5, (N,), d), stats.weibull_min(1.5, scale=2)),
     "rayleigh": (lambda k, d: R.rayleigh(k, 2.0, (N,), d), stats.rayleigh(scale=2)),
     "lognormal": (lambda k, d: R.lognormal(k, 0.5, (N,), d), stats.lognorm(0.5)),
+    **{f"generalized_normal {p}": (lambda k, d, p=p: R.generalized_normal(k, p, (N,), d), stats.gennorm(p)) for p in (0.5, 3.0, 100.0)},
+    "generalized_normal 1e5": (lambda k, d: R.generalized_normal(k, 1e5, (N,), d), stats.uniform(-1, 2)),
+    **{f"f {m} {n}": (lambda k, d, m=m, n=n: R.f(k, m, n, (N,), d), stats.f(m, n)) for m, n in ((5.0, 12.0), (2.0, 0.5))},
     "far truncated_normal": (lambda k, d: R.truncated_normal(k, 6.0, 9.0, (N,), d), stats.truncnorm(6, 9)),
 }
 COUNTS: dict[str, tuple[Callable[[Any], Any], Any]] = {
     **{f"poisson {m}": (lambda k, m=m: R.poisson(k, m, (N,)), stats.poisson(m)) for m in (0.3, 9.9, 10.0, 1000.0)},
     **{
         f"binomial {n} {p}": (lambda k, n=n, p=p: R.binomial(k, n, p, (N,)), stats.binom(n, p))
-        for n, p in ((5, 0.3), (40, 0.9), (100, 0.5), (10**6, 0.3))
+        for n, p in ((5, 0.3), (40, 0.9), (100, 0.5), (10**6, 0.3), (10**15, 1e-14))
     },
     "geometric": (lambda k: R.geometric(k, 0.3, (N,)), stats.geom(0.3)),
 }
@@ -66,7 +69,7 @@ SHORT: dict[str, Callable[[Any, Any], Any]] = {
     "initial uniform": lambda k, d: hg.nn.initializers.uniform(k, (N,), d or "float32", limit=0.3),
     "initial weights": lambda k, d: hg.nn.initializers.lecun_normal(k, (50, 60), d or "float32"),
 }
-WIDER = ("gamma", "loggamma", "beta", "chisquare", "t", "dirichlet", "ball")  # computed in float64
+WIDER = ("gamma", "loggamma", "beta", "chisquare", "t", "f", "generalized_normal", "dirichlet", "ball")  # computed in float64
 
 
 @pytest.mark.costly(3)
@@ -122,15 +125,47 @@ def test_counts(name: str) -> None:
     assert stats.chisquare(counts, p / p.sum() * counts.sum()).pvalue > 1e-3
 
 
+LARGE = {
+    **{f"poisson {m}": (lambda k, m=m: R.poisson(k, m, (N,)), int(m), m**0.5) for m in (1e13, 1e15, 1e17, 2.0**60)},
+    **{
+        f"binomial {n} {p}": (lambda k, n=n, p=p: R.binomial(k, n, p, (N,)), int(n * p), (n * p * (1 - p)) ** 0.5)
+        for n, p in ((10**15, 0.5), (2**53, 1e-6))
+    },
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_counts_are_normal(name: str) -> None:
+    """Logarithms of probabilities are no differences of numbers of that size, and odd counts are there."""
+    draw, mean, deviation = LARGE[name]
+    x = np.asarray(draw(R.key(34)))
+    assert stats.kstest((x - mean) / deviation, "norm").pvalue > 1e-3
+    assert abs((x % 2).mean() - 0.5) < 0.03
+
+
+def test_ratios_of_numbers_that_no_float_has() -> None:
+    """Of few degrees of freedom numerator and denominator are less than the least float."""
+    x = np.asarray(R.f(R.key(35), 0.01, 0.01, (N,)))
+    assert not np.isnan(x).any() and abs((x < 1).mean() - 0.5) < 0.02
+
+
+@pytest.mark.parametrize(("dtype", "greatest"), [("int8", 127), ("uint16", 65535)])
+def test_counts_beyond_their_type(dtype: str, greatest: int) -> None:
+    """A count that the type does not have is the greatest that it has."""
+    assert (np.asarray(R.poisson(R.key(7), 1e9, (20,), dtype)) == greatest).all()
+    assert R.poisson(R.key(7), -1.0, (2,), dtype).tolist() == [0 if dtype.startswith("u") else -1] * 2
+
+
 def test_vectors() -> None:
     alpha = np.array([1.0, 2.0, 3.0])
     x = np.asarray(R.dirichlet(R.key(1), alpha, (N,), "float64"))
     np.testing.assert_allclose(x.sum(1), 1.0, rtol=1e-14)
     assert stats.kstest(x[:, 1], stats.beta(2, 4).cdf).pvalue > 1e-3
     assert np.isfinite(np.asarray(R.dirichlet(R.key(1), np.full(4, 1e-4), (50,)))).all()
-    for p in (1, 2, 4.0):
+    for p in (1, 2, 4.0, 5000.0):
         b = np.asarray(R.ball(R.key(2), 3, p, (N,), "float64"))
-        norm = (np.abs(b) ** p).sum(1) ** (1 / p)
+        largest = np.abs(b).max(1, keepdims=True)
+        norm = largest[:, 0] * ((np.abs(b) / largest) ** p).sum(1) ** (1 / p)
         assert stats.kstest(norm**3, "uniform").pvalue > 1e-3 and np.abs(b.mean(0)).max() < 0.02
     mean, cov = np.array([1.0, -1.0]), np.array([[2.0, 0.5], [0.5, 1.0]])
     z = np.asarray(R.multivariate_normal(R.key(3), mean, cov, (N,), "float64"))

@@ -167,6 +167,28 @@ def test_randint(dtype):
     assert sorted(set(ends.tolist())) == [1, 2, 3]
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint32", "int64", "uint64"])
+@pytest.mark.parametrize("ends", ["int64", "uint64", "float64"])
+def test_computed_ranges_beyond_the_type(dtype, ends):
+    """An end is the number that it is: it is not taken modulo the type's range."""
+    info, own = np.iinfo(dtype), np.finfo(ends) if ends == "float64" else np.iinfo(ends)
+    for low, high in ((info.min - 9, info.max + 99), (info.min, info.max + 1), (info.max - 1, info.max + 1), (info.min - 7, info.min + 3), (-5, 7)):
+        if not (own.min <= low <= own.max and own.min <= high <= own.max and (ends != "float64" or (float(low), float(high)) == (low, high))):
+            continue
+        first, last = max(low, int(info.min)), min(high, int(info.max) + 1)
+        for draw in (R.randint, hg.jit(R.randint, static_argnums=(1, 4))):
+            x = np.asarray(draw(R.key(6), (2 * N,), np.array(low, ends), np.array(high, ends), dtype)).astype(object)
+            assert first <= x.min() and x.max() < last
+            assert abs(np.mean((x - first) / (last - first - 1), dtype=np.float64) - 0.5) < 0.02
+    with pytest.raises(errors.ArgumentError):
+        R.randint(R.key(6), (3,), -300, 300, "int8")
+
+
+def test_all_integers_of_computed_ends():
+    x = np.asarray(R.randint(R.key(6), (N,), np.int64(-(2**63)), np.uint64(2**63)))
+    assert stats.kstest(x / 2.0**64 + 0.5, "uniform").pvalue > 1e-3
+
+
 def test_randint_refuses():
     for low, high in ((3, 3), (0, 300)):
         with pytest.raises(errors.ArgumentError):

@@ -10,16 +10,17 @@ import numpy as np
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
 from hologram.numpy.along_axes.reductions import cumsum, sum
-from hologram.numpy.along_axes.sorting import argsort, searchsorted
+from hologram.numpy.along_axes.searching import searchsorted
+from hologram.numpy.along_axes.sorting import argsort
 from hologram.numpy.arguments import array, array_as, axis_of, wrap
 from hologram.numpy.arrangement.manipulation import diff, flip
+from hologram.numpy.arrangement.padding import pad
 from hologram.numpy.complexes import conj
 from hologram.numpy.creation import arange, zeros
 from hologram.numpy.elementwise.functions import FUNCTIONS, where
 from hologram.numpy.indexing.read import take
 from hologram.numpy.indexing.slices import sliced
 from hologram.numpy.shaping.joining import concat
-from hologram.numpy.shaping.padding import pad
 from hologram.numpy.shaping.shapes import moveaxis
 from hologram.support.user_lines import located
 from hologram.trace.operators import promoted
@@ -55,7 +56,9 @@ def convolve(x: Any, v: Any, /, mode: str = "full") -> Tensor:
         a, b, n, m = b, a, m, n
     padded = pad(a, (m - 1, m - 1))
     windows = arange(n + m - 1)[:, None] + arange(m)[None, :]
-    full = sum(take(padded, windows, axis=0) * flip(b)[None, :], -1, dtype=a.dtype)
+    overlaps = (windows >= m - 1) & (windows < n + m - 1)
+    factors = where(overlaps, flip(b)[None, :], zeros((), dtype=b.dtype))  # what is infinite meets no zero of the padding
+    full = sum(take(padded, windows, axis=0) * factors, -1, dtype=a.dtype)
     if mode == "full":
         return full
     if mode == "same":

@@ -11,9 +11,9 @@ from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
 from hologram.numpy.analysis.calculus import convolve
 from hologram.numpy.arguments import array, array_as, wrap
+from hologram.numpy.arrangement.padding import pad
 from hologram.numpy.creation import full, zeros
 from hologram.numpy.shaping.joining import concat
-from hologram.numpy.shaping.padding import pad
 from hologram.support.user_lines import located
 from hologram.trace.checks import integer
 from hologram.trace.convert import tensor

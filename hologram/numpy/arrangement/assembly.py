@@ -12,11 +12,11 @@ from hologram.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeErr
 from hologram.ir.symbolic import Expr, prod
 from hologram.numpy.arguments import array_as, as_tensor, axis_of, wrap
 from hologram.numpy.arrangement.manipulation import diagonal, tile
+from hologram.numpy.arrangement.padding import pad
 from hologram.numpy.creation import eye, zeros
 from hologram.numpy.elementwise.functions import astype, where
 from hologram.numpy.indexing.read import take
 from hologram.numpy.shaping.joining import concat
-from hologram.numpy.shaping.padding import pad
 from hologram.numpy.shaping.shapes import expand_dims, moveaxis
 from hologram.support.user_lines import located
 from hologram.trace.array_classes import known_array

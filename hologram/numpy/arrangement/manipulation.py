@@ -12,7 +12,7 @@ from hologram.errors import ArgumentError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.symbolic import Expr, Int, bounds, is_static, prod
 from hologram.numpy.along_axes.reductions import cumsum
-from hologram.numpy.along_axes.sorting import searchsorted
+from hologram.numpy.along_axes.searching import searchsorted
 from hologram.numpy.arguments import alike, array, axes_of, axis_of, extent, permuted, reshaped, spread, wrap
 from hologram.numpy.creation import arange
 from hologram.numpy.elementwise.functions import FUNCTIONS

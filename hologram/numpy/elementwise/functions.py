@@ -143,7 +143,7 @@ def positive(x: Any, /) -> Tensor:
 
 
 def where(condition: Any, x1: Any, x2: Any, /) -> Tensor:
-    """``x1`` where ``condition`` holds, else ``x2``. :func:`hologram.numpy.along_axes.sorting.where` is what users call."""
+    """``x1`` where ``condition`` holds, else ``x2``. :func:`hologram.numpy.along_axes.positions.where` is what users call."""
     (a, b), _, weak = promoted("where", (x1, x2), keep=True)
     c = cast_node(array(condition, "where"), dtypes.bool_)
     node = record(ew.select, stretched("where", (c, a, b)))

@@ -13,9 +13,9 @@ from hologram.numpy.along_axes.reductions import any as any_
 from hologram.numpy.along_axes.reductions import sum as sum_
 from hologram.numpy.arguments import array, axis_of, wrap
 from hologram.numpy.arrangement.manipulation import flip
+from hologram.numpy.arrangement.padding import pad
 from hologram.numpy.creation import broadcast_common
 from hologram.numpy.elementwise.functions import FUNCTIONS, where
-from hologram.numpy.shaping.padding import pad
 from hologram.numpy.shaping.shapes import moveaxis
 from hologram.primitives.scalar.elementwise import popcount
 from hologram.support.user_lines import located
