@@ -123,7 +123,7 @@ def _emitted(
         plain = GpuTileConfig(*plain.tile_16_bit)
     first = interleaved_row_starts(values, stores, group.axes, plain) if isinstance(plain, CpuTileConfig) else []
     row_blocked = isinstance(plain, CpuTileConfig) and precision != "exact" and can_be_row_blocked(values, stores)
-    nest, *others = choose_nest(values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize, first, row_blocked)
+    nest, *others = choose_nest(values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize, first, row_blocked, prefetched)
     parts = [CodePlacement(group, values, stores, nest, precision, prefetched).lowered()]
     for other in others:
         values, stores = again()
