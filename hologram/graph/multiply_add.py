@@ -3,7 +3,8 @@
 The rule reads the graph alone. So it does not depend on how values are grouped into kernels, on loops, vectors, threads or the target, and no backend
 fuses anything by itself:
 
-- A sum or difference of float32 or float64 takes an operand that is a product, the first where both are. It becomes ``mad``.
+- A sum or difference of float32 or float64 takes an operand that is a product, the first where both are. It becomes ``mad``. In loops the later
+  product is the first (:mod:`hologram.graph.legalize.late_products`).
 - A ``reduce_sum`` takes the products that it sums. They become ``fused_mul``: each is added to what its accumulator holds with one rounding. Where
   partial sums combine, they are added.
 

@@ -39,6 +39,7 @@ from hologram.graph.fusion.fused_graph import FusedGraph, fuse_graph
 from hologram.graph.initialized import Initialized
 from hologram.graph.kernel.printer import print_kernel
 from hologram.graph.kernel.verify import verify_kernel
+from hologram.graph.legalize.late_products import put_late_products_first
 from hologram.graph.legalize.legalize import legalize
 from hologram.graph.legalize.loop_recurrences import shorten_recurrences
 from hologram.graph.legalize.scalar_replacement import replace_elements
@@ -165,6 +166,10 @@ def _shorten_recurrences(graph: Graph, context: Context) -> Graph:
     return shorten_recurrences(graph)
 
 
+def _late_products(graph: Graph, context: Context) -> Graph:
+    return put_late_products_first(graph)
+
+
 def _reduce_in_tiles(graph: Graph, context: Context) -> Graph:
     return reduce_in_tiles(graph)
 
@@ -206,6 +211,7 @@ def _loop_bodies(graph: Graph, context: Context) -> Graph:
 LEGALIZE = (
     Pass("replace_elements", _replace_elements, _verify, when=_keeps_registers, kind="control"),
     Pass("shorten_recurrences", _shorten_recurrences, _verify, when=_keeps_registers, kind="control"),
+    Pass("late_products", _late_products, _verify, when=_is_inexact, kind="control"),
     Pass("reduce_in_tiles", _reduce_in_tiles, _verify, when=_has_matrix_units, kind="reduce"),
     Pass("block_inner", partial(_block, 1), _verify, when=_reorders, kind="reduce"),  # what attention leaves to derivatives
     Pass("join_attention", _join_attention, _verify, when=_reorders, kind="reduce"),

@@ -357,15 +357,20 @@ def typical(n: Int) -> int:
 
 
 def recombine(q: Int, n: Int, r: Int) -> Int:
-    """``q*n + r``, undoing a division: where r is ``e % n`` and q holds ``e // n``, that part is ``e`` again."""
-    if isinstance(q, Expr) and isinstance(r, Expr) and len(r.terms) == 1:
-        ((m, c),) = r.terms.items()
-        if c == 1 and len(m) == 1 and m[0].key[0] == "mod" and m[0].args[1] == n:
+    """``q*n + r``, undoing divisions: where r holds a multiple of ``e % n``, and q the same one of ``e // n``, that part is the multiple of ``e``."""
+    whole: Int = 0
+    if isinstance(q, Expr) and isinstance(r, Expr):
+        for m, c in r.terms.items():
+            if len(m) != 1 or m[0].key[0] != "mod" or m[0].args[1] != n:
+                continue
             e = m[0].args[0]
             for t in q.terms:
-                if len(t) == 1 and t[0].key == ("floordiv", e, n) and q.terms[t] == 1:
-                    return (q - Expr({t: 1})) * n + e
-    return q * n + r
+                if len(t) == 1 and t[0].key == ("floordiv", e, n) and q.terms[t] == c:
+                    whole, q, r = whole + e * c, q - Expr({t: c}), r - Expr({m: c})
+                    break
+            if not isinstance(q, Expr) or not isinstance(r, Expr):
+                break
+    return q * n + r + whole
 
 
 def substitute(x: Int, values: Mapping[str, Int]) -> Int:

@@ -155,17 +155,26 @@ def test_quotient_and_remainder_belong_together(a: Tree, b: Tree, v: dict[str, i
     assert q * divisor + r == a.compute(v) and 0 <= r < divisor
 
 
-@given(expressions, divisors, polynomials, assignments())
-def test_recombining_undoes_division(a: Tree, b: Tree, more: Tree, v: dict[str, int]) -> None:
-    q, r = floordiv(a.value, b.value) + more.value, mod(a.value, b.value)
+@given(expressions, divisors, polynomials, polynomials, assignments())
+def test_recombining_undoes_division(a: Tree, b: Tree, more: Tree, rest: Tree, v: dict[str, int]) -> None:
+    q, r = floordiv(a.value, b.value) + more.value, mod(a.value, b.value) + rest.value
     whole = recombine(q, b.value, r)
-    assert plain(substitute(whole, v)) == a.compute(v) + more.compute(v) * plain(substitute(b.value, v))
+    assert plain(substitute(whole, v)) == a.compute(v) + more.compute(v) * plain(substitute(b.value, v)) + rest.compute(v)
 
 
 def test_recombining_leaves_no_division() -> None:
-    i, n = var("i"), VARIABLES["n"]
+    i, j, n = var("i"), var("j"), VARIABLES["n"]
     for size in (7, n):
-        assert recombine(floordiv(i, size), size, mod(i, size)) == i
+        q, r = floordiv(i, size), mod(i, size)
+        assert recombine(q, size, r) == i
+        assert recombine(q - 1, size, r + 2) == i - size + 2
+        assert recombine(3 * q + floordiv(j, size), size, mod(j, size) + 3 * r - 1) == 3 * i + j - 1
+
+
+def test_other_divisions_are_not_recombined() -> None:
+    i, n = var("i"), VARIABLES["n"]
+    for q, r in ((2 * floordiv(i, n), mod(i, n)), (floordiv(i, 7), mod(i, n)), (floordiv(i, n), mod(i + 1, n))):
+        assert recombine(q, n, r) == q * n + r
 
 
 def test_divisions_that_bounds_decide() -> None:

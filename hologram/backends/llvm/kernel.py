@@ -194,7 +194,7 @@ class KernelWriter(RowBlocksWriter):
             self._lanes(loop)
         elif loop.shared != 1:
             self._unless_done(loop)
-        else:
+        elif not self._streams_around(loop):
             self._serial(loop)
 
     def _parallel(self, loop: Loop) -> None:

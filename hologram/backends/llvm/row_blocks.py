@@ -2,7 +2,8 @@
 
 Down a block of columns, a row has a few lines to read, far from those of the next: memory gives half of what it could, and fetches little ahead.
 Where a loop of lanes holds a serial loop that reads large inputs (which has hints for the rows to come), the serial loop goes outside: a block of
-:data:`ROW_BLOCK` rows at a time is read along all lanes. Each lane's elements are accumulated in the same order, so results are the same bits.
+:data:`ROW_BLOCK` rows at a time is read along all lanes. It goes out of a loop around the lanes as well, whose iterations read neighbours. Elements
+of each lane are accumulated in the same order, so results are the same bits.
 """
 
 from __future__ import annotations
@@ -30,12 +31,25 @@ class RowBlocksWriter(LanesWriter):
         serial = None if self.parts else streaming_loop(loop)
         if serial is None:
             super()._lanes(loop)
-            return
+        else:
+            self._stream(loop, serial, None)
+
+    def _streams_around(self, loop: Loop) -> bool:
+        """Writes a serial loop around lanes whose rows are read in blocks; False, and nothing written, where it is another."""
+        lanes = None if self.parts or self.lane else streaming_lanes(loop)
+        serial = None if lanes is None else streaming_loop(lanes)
+        if lanes is None or serial is None:
+            return False
+        self._stream(lanes, serial, loop)
+        return True
+
+    def _stream(self, loop: Loop, serial: Loop, around: Loop | None) -> None:
+        """Writes the ``serial`` loop in ``loop``, of lanes, which may be in a loop ``around`` it."""
         at = loop.body.index(serial)
         head, tail = loop.body[:at], loop.body[at + 1 :]
         monoids = self._monoids(serial)
         self.of_columns.update(serial.accs)
-        columns = _Columns(self, loop, monoids)
+        columns = _Columns(self, loop, monoids, around)
         lo, hi = self._range(serial)
         slots = self._accumulated(columns, head, serial, reduced_pieces(serial.extent), lo, hi)
 
@@ -88,20 +102,37 @@ class RowBlocksWriter(LanesWriter):
 
 
 class _Columns:
-    """The lanes of a loop, and their accumulators in stack memory."""
+    """The lanes of a loop, in each iteration of the one ``around`` it if there is one, and their accumulators in stack memory."""
 
-    def __init__(self, writer: RowBlocksWriter, loop: Loop, monoids: list[Monoid]) -> None:
-        self.writer, self.loop, self.monoids = writer, loop, monoids
+    def __init__(self, writer: RowBlocksWriter, loop: Loop, monoids: list[Monoid], around: Loop | None) -> None:
+        self.writer, self.loop, self.monoids, self.around = writer, loop, monoids, around
         self.types = [r.type for r in self.identities(1)]
         self.start, self.stop = writer._range(loop)
 
     def slots(self) -> list[str]:
         """Memory for the registers of each accumulator. A masked vector at the end may be wider than what is left."""
         assert isinstance(self.loop.extent, int)
-        return [self.writer.f.slot(t, 2 * self.loop.extent) for t in self.types]
+        return [self.writer.f.slot(t, _lanes_of(self.loop, self.around) + self.loop.extent) for t in self.types]
 
     def each(self, write: Callable[[], None]) -> None:
-        """A loop over the lanes, in whose body ``write`` writes."""
+        """Loops over the lanes, in whose body ``write`` writes."""
+        if self.around is None:
+            self._each_lane(write)
+            return
+        around, writer = self.around, self.writer
+
+        def at(i: Reg, _: list[Reg]) -> list[Reg]:
+            def iteration() -> None:
+                writer.vars[around.var] = i
+                writer.block([s for s in around.body if s is not self.loop])
+                self._each_lane(write)
+
+            writer.scoped(iteration)
+            return []
+
+        writer.f.counted(*writer._range(around), 1, [], at)
+
+    def _each_lane(self, write: Callable[[], None]) -> None:
         lanes = Loop("lanes", self.loop.var, self.loop.start, self.loop.extent, self.loop.limit)
         self.writer.bodies[lanes] = write
         self.writer._vectors(lanes, [], self.start, self.stop, self.writer._width(lanes))
@@ -128,6 +159,9 @@ class _Columns:
         f, lane = self.writer.f, self.writer.lane
         assert lane is not None
         at = f.int_op("sub", lane.base, self.start)
+        if self.around is not None:
+            assert isinstance(self.loop.extent, int)
+            at = f.int_op("add", at, f.int_op("mul", self.writer.vars[self.around.var], Reg(str(self.loop.extent), "i64", 1)))
         p = f.emit(f"getelementptr {t}, ptr {slot}, {at.typed}", "ptr", 1)
         return f"ptr {p.text}, align {ALIGNMENTS[t]}"
 
@@ -147,6 +181,28 @@ def streaming_loop(loop: Loop) -> Loop | None:
     head = loop.body[: loop.body.index(serial)]
     is_short = len(head) + len(serial.body) <= MAX_ROW_STATEMENTS
     return serial if is_short and all(map(_is_light, [*head, *serial.body])) and not any(a.value_dtype.kind == "b" for a in serial.accs) else None
+
+
+def streaming_lanes(loop: Loop) -> Loop | None:
+    """The lanes in a serial ``loop`` that are read in blocks of rows for all of its iterations; None where there are none."""
+    inner = [s for s in loop.body if isinstance(s, Loop)]
+    if loop.accs or loop.shared != 1 or loop.limit is not None or loop.start != 0 or len(inner) != 1 or inner[0].kind != "lanes":
+        return None
+    (lanes,) = inner
+    serial = streaming_loop(lanes)
+    if serial is None or serial.limit is not None or not all(isinstance(n, int) for n in (lanes.start, lanes.extent, loop.extent, serial.start)):
+        return None
+    is_short = loop.body[-1] is lanes and len(loop.body) <= MAX_ROW_STATEMENTS and all(map(_is_light, loop.body[:-1]))
+    return lanes if is_short and _lanes_of(lanes, loop) <= MAX_BLOCK_LANES else None
+
+
+def _lanes_of(loop: Loop, around: Loop | None) -> int:
+    """How many lanes there are in all iterations of the loop around them."""
+    assert isinstance(loop.extent, int)
+    if around is None:
+        return loop.extent
+    assert isinstance(around.extent, int)
+    return loop.extent * around.extent
 
 
 def _is_light(s: Stmt) -> bool:

@@ -116,14 +116,15 @@ def _emitted(
     """The kernel of ``values``. Where it has several nests, the others are of values that ``again`` gives."""
     if values.box is None:
         order_canonically(values, stores)
-    plain = tile if not values.taken and not any(isinstance(v, Ins) and v.op == "scan" for v in values.order) else None
+    scans = any(isinstance(v, Ins) and v.op == "scan" for v in values.order)
+    plain = tile if not values.taken and not scans else None
     loads = [v.attrs[1] for v in values.order if isinstance(v, Ins) and v.op == "load"]
     itemsize = max((v.dtype.itemsize for v in values.accumulates), default=4)
     if isinstance(plain, GpuTileConfig) and plain.tile_16_bit is not None and precision != "exact" and _sums_16_bit(values):
         plain = GpuTileConfig(*plain.tile_16_bit)
-    first = interleaved_row_starts(values, stores, group.axes, plain) if isinstance(plain, CpuTileConfig) else []
+    first = interleaved_row_starts(values, stores, group.axes, tile) if isinstance(tile, CpuTileConfig) and not scans else []
     row_blocked = isinstance(plain, CpuTileConfig) and precision != "exact" and can_be_row_blocked(values, stores)
-    nest, *others = choose_nest(values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize, first, row_blocked)
+    nest, *others = choose_nest(values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize, first, row_blocked, prefetched)
     parts = [CodePlacement(group, values, stores, nest, precision, prefetched).lowered()]
     for other in others:
         values, stores = again()

@@ -38,6 +38,7 @@ from hologram.ir.symbolic import Int, counter, floordiv, mod, split_linear
 from hologram.primitives.reductions import PAGE
 
 COLUMNS = 128  # columns of a parallel iteration in vertical reductions: half a kilobyte of float32 a row
+STREAMED_BYTES = 1024  # of a row in a parallel iteration, where rows come from memory: it reads a quarter faster than half of that
 SQUARE = 64  # rows and columns of a parallel iteration where elements are read down and written across
 ROW_BLOCK = 8  # rows that are read at one time where all of them are too large for the caches
 MIN_ROW_BLOCKED_BYTES = 4096  # of rows that are read in row blocks
@@ -54,11 +55,13 @@ def choose_nest(
     itemsize: int = 4,
     starts: Sequence[int] = (),
     row_blocked: bool = False,
+    streamed: int = UNBOUNDED,
 ) -> list[Nest]:
     """The loops of a space: a nest, or several of which a call runs one, by its sizes.
 
     ``loads``: where elements are read; ``tile``: what may be shared among rows of elements of ``itemsize`` bytes; ``starts``: first rows of parts
-    whose rows are reduced together, in horizontal reductions; ``row_blocked``: whether long columns may be reduced row block by row block.
+    whose rows are reduced together, in horizontal reductions; ``row_blocked``: whether long columns may be reduced row block by row block;
+    ``streamed``: bytes from which on an array is read from memory.
     """
     if axes is None:
         return _maps(merge(range(len(shape)), shape, expressions), loads)
@@ -83,19 +86,28 @@ def choose_nest(
     if row_blocked and _is_row_blocked(before, reduced, after, itemsize):
         return [_row_blocked_column(before, reduced, after[0])]
     width = after[-1].size if after else 1
-    if isinstance(tile, CpuTileConfig) and isinstance(width, int) and any(split_linear(e, after[-1].last) is None for e in loads if after):
+    if not isinstance(tile, CpuTileConfig):
+        return [_column(before, reduced, after, COLUMNS)]
+    if isinstance(width, int) and any(split_linear(e, after[-1].last) is None for e in loads if after):
         return [_column(before, reduced, after, panel_width(width, itemsize, tile))]
-    return [_column(before, reduced, after, _even_columns(width, itemsize) if isinstance(tile, CpuTileConfig) else COLUMNS)]
+    if not _is_streamed(reduced, loads, streamed // itemsize):
+        return [_column(before, reduced, after, _even_columns(width, itemsize))]
+    columns = max(1, STREAMED_BYTES // itemsize)
+    neighbours = _neighbours(rows, reduced[-1], after, loads, columns)
+    if neighbours > 1:
+        return [_neighbouring_columns(rows, reduced, after[-1], neighbours)]
+    is_wide = isinstance(width, int) and width >= 2 * columns  # enough for two threads
+    return [_column(before, reduced, after, _even_columns(width, itemsize, columns if is_wide else COLUMNS))]
 
 
-def _even_columns(width: Int, itemsize: int) -> int:
-    """Columns of a parallel iteration: about :data:`COLUMNS`, whole lines of the cache. A number that goes into ``width`` is taken, if there is one:
+def _even_columns(width: Int, itemsize: int, about: int = COLUMNS) -> int:
+    """Columns of a parallel iteration: ``about`` so many, whole lines of the cache. A number that goes into ``width`` is taken, if there is one:
     iterations are then as long, and none ends in vectors whose mask is known in a run alone."""
-    if not isinstance(width, int) or width <= COLUMNS:
-        return COLUMNS
+    if not isinstance(width, int) or width <= about:
+        return about
     line = max(1, LINE_BYTES // itemsize)
-    even = [n for n in range(COLUMNS // 2 // line * line, 2 * COLUMNS + 1, line) if n >= COLUMNS // 2 and width % n == 0]
-    return min(even, key=lambda n: max(n, COLUMNS) / min(n, COLUMNS), default=COLUMNS)
+    even = [n for n in range(about // 2 // line * line, 2 * about + 1, line) if n >= about // 2 and width % n == 0]
+    return min(even, key=lambda n: max(n, about) / min(n, about), default=about)
 
 
 def _panels(
@@ -278,6 +290,49 @@ def _column(before: list[Block], reduced: list[Block], after: list[Block], colum
     nest.inner("serial", "q", 0, n)
     nest.scratch_index = q * block + (t - start)
     nest.row_elements = nest.scratch_size = n * block
+    return nest
+
+
+def _is_streamed(reduced: list[Block], loads: Sequence[Int], streamed: int) -> bool:
+    """Whether rows come from an array of so many elements or more."""
+    n = size_of(reduced)
+    return bool(reduced) and isinstance(n, int) and any(abs(_step(reduced[-1], e)) * n >= streamed for e in loads)
+
+
+def _neighbours(rows: list[Block], reduced: Block, after: list[Block], loads: Sequence[Int], columns: int) -> int:
+    """How many rows, of ``columns`` at most, a parallel iteration takes together, since they are neighbours in an array, as those of heads are; 1
+    where there are none such."""
+    if not rows or not after:
+        return 1
+    row, width = rows[-1].size, after[-1].size
+    if not isinstance(row, int) or not isinstance(width, int):
+        return 1
+    for e in loads:
+        if (_step(rows[-1], e), _step(after[-1], e)) == (width, 1) and _step(reduced, e) >= row * width:
+            together = [k for k in range(1, row // 2 + 1) if row % k == 0 and k * width <= columns]
+            return max(together, default=1)
+    return 1
+
+
+def _neighbouring_columns(rows: list[Block], reduced: list[Block], columns: Block, count: int) -> Nest:
+    """Parallel iterations of ``count`` neighbouring rows of columns, one after the other."""
+    nest = Nest()
+    nest.blocks = [*rows, *reduced, columns]
+    nest.element_level = 4
+    (*others, row), n, width = rows, size_of(reduced), columns.size
+    groups = floordiv(row.size, count)
+    nest.iterations = size_of(others) * groups
+    p, h, t, q = counter("p", nest.iterations), counter("h", count), counter("t", width), counter("q", n)
+    nest.rows(others, floordiv(p, groups))
+    nest.rows([row], mod(p, groups) * count + h)
+    assert isinstance(width, int)
+    nest.across(columns, 0, width, t)
+    nest.rows(reduced, q)
+    nest.outer(Loop("serial", "h", 0, count), Loop("lanes", "t", 0, width))
+    nest.level_of.update(h=2, t=3)
+    nest.inner("serial", "q", 0, n)
+    nest.scratch_index = q * width + t
+    nest.row_elements = nest.scratch_size = n * width
     return nest
 
 

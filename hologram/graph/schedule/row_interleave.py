@@ -3,19 +3,20 @@
 A memory controller and the prefetchers of a core serve several streams faster than one, which waits at the end of every page until the next is
 foreseen. So a parallel iteration of a horizontal reduction takes a row of each of :data:`MAX_INTERLEAVED_ROWS` equal parts of all rows, each part far
 from the others, and neighbouring parallel iterations go on along each of them. What rows do share, such as the vector of a matrix-vector product, is
-read once for all of them. The order within a row stays the canonical one.
+read once for all of them, as is one row of a matrix for all of its rows in a loop. The order within a row stays the canonical one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from hologram.graph.kernel.ir import Acc, Value
 from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
 from hologram.graph.schedule.tiles import CpuTileConfig
 from hologram.ir.index_maps import variables
 from hologram.ir.instruction import Ins
-from hologram.ir.symbolic import Expr, Int, atoms, prod
+from hologram.ir.symbolic import Expr, atoms, prod
 from hologram.primitives.reductions import LANES
 
 MAX_INTERLEAVED_ROWS = 4  # rows of a parallel iteration
@@ -28,6 +29,8 @@ def interleaved_row_starts(values: ScalarProgram, writes: list[PendingStore], ax
     """The first row of each part, a row of each of which makes a parallel iteration. None where that is no gain: in other kernels than horizontal
     reductions, in one pass, of cheap elements."""
     if axes is None or axes[-1] != len(values.shape) - 1:
+        return []
+    if values.taken and not _rows_are_alike(values):
         return []
     rows = prod(values.shape[: axes[0]])
     inside = _names(variables(values.shape)[a] for a in axes)
@@ -62,6 +65,20 @@ def _in_several_passes(values: ScalarProgram) -> bool:
     return False
 
 
+def _rows_are_alike(values: ScalarProgram) -> bool:
+    """Whether indices go through values that are the same for all elements, and no mask may tell which elements of one row count."""
+    axes = _names(variables(values.shape))
+    varying: set[Value] = set()
+    for v in values.order:
+        if isinstance(v, Ins) and v.opname == "select":
+            return False
+        if isinstance(v, Acc) or any(a in varying for a in v.args) or axes & _names(v.attrs):
+            varying.add(v)
+            if isinstance(v, Ins) and v.name:
+                return False
+    return True
+
+
 def _is_of_element(load: Ins, inside: set[str], rows: int, values: ScalarProgram) -> bool:
     """Whether a load differs along the reduced axes and from row to row."""
     found = _names([load.attrs[1]])
@@ -78,5 +95,5 @@ def _row_bytes(acc: Acc) -> int:
     return LANES * size
 
 
-def _names(indices: Iterable[Int]) -> set[str]:
+def _names(indices: Iterable[Any]) -> set[str]:
     return {a.name for e in indices if isinstance(e, Expr) for a in atoms(e)}

@@ -86,6 +86,17 @@ def test_results_are_stored_once_a_step() -> None:
     assert sum("store double" in line for line in _lines_in_loops(_graph_text(_rows, A))) <= 8  # of steps that LLVM unrolls
 
 
+def test_carries_are_stacked_before_the_next_ones_are_computed() -> None:
+    """So no more than one of a carry and the next one needs a register."""
+
+    def f(starts: Any) -> Any:
+        return hg.scan(lambda c, _: ([v * f + 1.0 for f, v in zip(starts, c, strict=True)], c), starts, None, length=1000)
+
+    lines = _lines_in_loops(_graph_text(f, [np.float64(k) for k in range(40)]))
+    stores = [k for k, line in enumerate(lines) if "store double" in line]
+    assert len(stores) == 40 and max(stores) < min(k for k, line in enumerate(lines) if "fma" in line or "fmul" in line)
+
+
 def test_a_counter_beside_a_large_carry_is_in_a_register() -> None:
     def f(a: Any) -> Any:
         return hg.while_loop(lambda s: s[0] < 50, lambda s: (s[0] + 1, s[1] * 0.5 + 1.0), (0, a[0]))

@@ -10,7 +10,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.backends.llvm.row_blocks import streaming_loop
+from hologram.backends.llvm.row_blocks import streaming_lanes, streaming_loop
 from hologram.graph.kernel.ir import Kernel, Loop
 from hologram.graph.lower import prefetch
 from hologram.graph.pipeline import canonicalise
@@ -91,6 +91,31 @@ def test_other_precisions_have_the_bits_of_other_loops(precision: str, monkeypat
     monkeypatch.setattr(prefetch, "MIN_PREFETCHED_BYTES", 2**40)
     other = np.asarray(hg.jit(lambda x, w: hnp.tanh(x @ w), precision=precision)(x, w))
     np.testing.assert_array_equal(streamed.view(np.int32), other.view(np.int32))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("heads", "width"), [(8, 64), (6, 40), (4, 13), (3, 64), (2, 5)])
+def test_neighbouring_rows_are_read_together(heads: int, width: int, target: str) -> None:
+    """Sums over positions of what lies by position, head and element: heads are neighbours in memory, with shares of their own."""
+    rng = seeded("heads", heads, width)
+    shares, values = rng.standard_normal((heads, 41)).astype(np.float32), rng.standard_normal((41, heads, width)).astype(np.float32)
+    values[3, 0, 0], values[40, -1, -1] = np.inf, -0.0
+    with override(target=target):
+        check(lambda s, v: (s.T[:, :, None] * v).sum(0), shares, values)
+        check(lambda s, v: (s.T[:, :, None] * v).sum(0)[None] * s[:, :1] + 1, shares, values)
+
+
+def test_blocks_of_rows_go_out_of_the_loop_over_neighbours() -> None:
+    shares, values = np.ones((8, 40), np.float32), np.ones((40, 8, 64), np.float32)
+    made = kernels(scheduled(canonicalise(hg.make_graph(lambda s, v: (s.T[:, :, None] * v).sum(0))(shares, values), "exact"), "exact"))
+    (around,) = (s for k in made for s in k.walk() if isinstance(s, Loop) and s.kind == "serial" and streaming_lanes(s) is not None)
+    assert around.extent == 4  # half of the heads, for two threads
+
+
+@pytest.mark.parametrize(("width", "columns"), [(500, 128), (512, 256), (1536, 256), (2048, 256)])
+def test_streamed_columns_are_wide(width: int, columns: int) -> None:
+    made = kernels(scheduled(canonicalise(hg.make_graph(lambda x: x.sum(0))(np.ones((40, width), np.float32)), "exact"), "exact"))
+    assert [s.extent for k in made for s in k.walk() if isinstance(s, Loop) and s.kind == "lanes"] == [columns]
 
 
 def test_rows_that_are_known_in_a_call_alone() -> None:

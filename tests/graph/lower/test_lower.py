@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+import hologram as hg
+import hologram.numpy as hnp
 from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.kernel.ir import Loop
 from hologram.graph.lower.code_placement import MAX_KEPT_BYTES
+from hologram.graph.pipeline import canonicalise
 from hologram.ir.graph import Graph
 from hologram.ir.index_maps import Guard, Index, linear, propagate_index, variables
 from hologram.ir.instruction import Ins
@@ -232,3 +235,18 @@ def test_division_by_a_symbol_has_no_negative_numerator(n: int) -> None:
     x = seeded("flipped").standard_normal((n, 4)).astype(np.float32)
     (got,) = run_schedule(scheduled(graph), [x])
     assert np.array_equal(got, x.T.reshape(-1)[::-1])
+
+
+@pytest.mark.parametrize("width", [128, 100])
+def test_shifted_rows_that_are_summed_in_pages_are_read_along_memory(width: int) -> None:
+    """Pages do not end where rows do: places in rows are quotients and remainders, which shifts leave together."""
+
+    def f(x: Any) -> Any:
+        p = hnp.pad(x, 1)
+        return (x * (p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:])).sum()
+
+    x = seeded("shifted", width).standard_normal((90, width))
+    made = kernels(scheduled(canonicalise(hg.make_graph(f)(x), "standard"), "standard"))
+    places = [str(s.attrs[1]) for k in made for s in k.walk() if isinstance(s, Ins) and s.op == "load"]
+    assert len(places) >= 5 and not [e for e in places if "%" in e or "//" in e]
+    np.testing.assert_allclose(np.asarray(hg.jit(f)(x)), evaluate(hg.make_graph(f)(x), [x])[0], rtol=1e-12)

@@ -107,3 +107,30 @@ def test_rows_are_taken_in_the_order_of_memory(heads: int, positions: int) -> No
     (index, *_) = (s.attrs[1] for s in kernel.walk() if isinstance(s, Ins) and s.op == "load" and s.attrs[0].size == k.size)
     assert f"64*(p%{heads})" in str(index)
     check(lambda k: hnp.max(k, axis=-1).T, k)
+
+
+INDEXED: dict[str, tuple[Callable[..., Any], int]] = {
+    "a row of all": (lambda x, k: (x * x[k[0]]).sum(1), 4),
+    "a row and a column": (lambda x, k: (x * x[k[0]] * x[:, k[1]][:, None]).sum(1), 4),
+    "beyond the end": (lambda x, k: (x * x[k[0] + 1000]).sum(1), 4),
+    "a row for each": (lambda x, k: (x[(hnp.arange(130) * k[0]) % 130] * x[3]).sum(1), 1),
+}
+
+
+@pytest.mark.parametrize("name", INDEXED)
+def test_rows_whose_indices_are_computed(name: str) -> None:
+    """Several at once where the index is one for all of them."""
+    program, most = INDEXED[name]
+    x, k = seeded(name).standard_normal((130, 70)).astype(np.float32), np.array([5, 60])
+    found = check(program, x, k)
+    assert max(map(rows_at_once, found)) == most, found
+
+
+def test_rows_times_one_of_them_in_a_loop() -> None:
+    def program(x: Any) -> Any:
+        return hg.fori_loop(0, 100, lambda j, x: x.at[:, j].set(x @ x[j]), x)
+
+    x = seeded("loop").standard_normal((100, 100)).astype(np.float32) / 100
+    graph = hg.make_graph(program)(x)
+    (want,) = evaluate(graph, [x])
+    assert not mismatch(np.asarray(hg.jit(program, precision="exact")(x)), want, 0).any()

@@ -8,11 +8,13 @@ that needs other memory, or copies whole arrays, is left to the writer of loops 
 
 from __future__ import annotations
 
+from hologram.backends.llvm.graph.bodies import source_of
 from hologram.backends.llvm.graph.loops import LoopWriter
 from hologram.backends.llvm.graph.progress import label_at
 from hologram.backends.llvm.graph.writer import Frame, GraphWriter, NotInParts, serial
 from hologram.backends.llvm.memory import STACK_SLOT_BYTES
 from hologram.backends.llvm.text import Reg
+from hologram.graph.fusion.fused_graph import Output
 from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.lower.independent_columns import Columns, independent_columns
 from hologram.graph.memory.arena import ArenaAllocation
@@ -108,11 +110,20 @@ class _Part(LoopWriter):
         node = self.step.results[i]
         return self.w.moved(self.workspace, self.step.spare[i]) if node is None else self.w.pointer(node, self.frame)
 
-    def _hand_over(self, state: list[Reg], following: list[Reg], sources: list[Reg], ys: list[Reg]) -> None:
-        for i, (to, source) in enumerate(zip([*following, *ys], sources, strict=True)):
-            if to != source and estimated_bytes(self.body.outputs[i].node) > STACK_SLOT_BYTES:
-                raise NotInParts  # a copy of all columns
-        super()._hand_over(state, following, sources, ys)
+    def _stack(self, pointers: dict[Node, Reg], ys: list[Reg], is_argument: bool) -> None:
+        outputs = self.body.outputs[self.carries :]
+        self._check_copies(ys, [source_of(self.body, o, pointers) for o in outputs], outputs)
+        super()._stack(pointers, ys, is_argument)
+
+    def _hand_over(self, state: list[Reg], following: list[Reg], sources: list[Reg]) -> None:
+        self._check_copies(following, sources, self.body.outputs[: self.carries])
+        super()._hand_over(state, following, sources)
+
+    def _check_copies(self, places: list[Reg], sources: list[Reg], outputs: list[Output]) -> None:
+        """No step copies all columns of a large array."""
+        for to, source, o in zip(places, sources, outputs, strict=True):
+            if to != source and estimated_bytes(o.node) > STACK_SLOT_BYTES:
+                raise NotInParts
 
     def write_part(self) -> None:
         last = self._scan(self.around.moving)

@@ -166,9 +166,10 @@ class LoopWriter(BodyWriter):
         pointers = dict(zip(body.inputs, [*self.fixed, *state, *xs], strict=True))
         unaligned = self._place_results(pointers, following, ys)
         self.give_stack_slots(body, pointers)
+        self._stack(pointers, ys, is_argument=True)  # before the next carries are there: no register holds both
         self.run(len(self.step.execution_plans) - 1, pointers, unaligned)
-        sources = [source_of(body, o, pointers) for o in body.outputs]
-        self._hand_over(state, following, sources, ys)
+        self._stack(pointers, ys, is_argument=False)
+        self._hand_over(state, following, [source_of(body, o, pointers) for o in body.outputs[: self.carries]])
         return [*(p for p, place in zip(following, self.places, strict=True) if place is None), *free]
 
     def _rotate(self, state: list[Reg], following: list[Reg], free: list[Reg]) -> list[Reg]:
@@ -217,13 +218,15 @@ class LoopWriter(BodyWriter):
         pointers.update({x: p for x, (p, _) in found.items()})
         return frozenset(x for x, (_, is_aligned) in found.items() if not is_aligned)
 
-    def _hand_over(self, state: list[Reg], following: list[Reg], sources: list[Reg], ys: list[Reg]) -> None:
-        """Copies what a step has left elsewhere to where it belongs. Of carries that change places all are read before one is written."""
-        outputs = self.body.outputs
-        for y, source, o, wanted in zip(ys, sources[self.carries :], outputs[self.carries :], self.wanted[self.carries :], strict=True):
-            if wanted:
-                self.w.copy(y, source, o.node)
-        read = list(sources[: self.carries])
+    def _stack(self, pointers: dict[Node, Reg], ys: list[Reg], is_argument: bool) -> None:
+        """Copies elements of stacked results to their places: those that are arguments of the step, or those that it has computed."""
+        for y, o, wanted in zip(ys, self.body.outputs[self.carries :], self.wanted[self.carries :], strict=True):
+            if wanted and (o.kind == "input") is is_argument:
+                self.w.copy(y, source_of(self.body, o, pointers), o.node)
+
+    def _hand_over(self, state: list[Reg], following: list[Reg], sources: list[Reg]) -> None:
+        """Copies next carries to where they belong. Of those that change places all are read before one is written."""
+        read = list(sources)
         for k, x in enumerate(self.carry_nodes):
             if self.on_stack[k] and read[k] != state[k] and read[k] in state:
                 read[k] = self.stack_slot(x)

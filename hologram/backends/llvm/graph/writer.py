@@ -26,7 +26,7 @@ from hologram.backends.llvm.kernel import KernelWriter
 from hologram.backends.llvm.memory import Integers
 from hologram.backends.llvm.scalars import Functions
 from hologram.backends.llvm.sharing import GRAIN_NS, SERIAL_NS
-from hologram.backends.llvm.text import FunctionText, Reg, alignment, literal
+from hologram.backends.llvm.text import FunctionText, Reg, alignment, literal, memory_type
 from hologram.errors import CompileError
 from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.kernel.ir import Kernel
@@ -40,6 +40,7 @@ from hologram.ir.node import Node, estimated_bytes, symbolic_bytes
 from hologram.ir.symbolic import Int, bounds
 
 MIN_MODULE_CHARACTERS = 16_000  # characters of kernels from which a module of their own pays
+MAX_NUMBER_BYTES = 8  # of a single element that is copied as what it is
 MIN_TESTED_BYTES = 256  # of a copy: less is copied sooner than found to be there already
 MAX_FLAT_STATEMENTS = 60  # of the kernels of a program that become a part of its graph function: a function costs LLVM about as much as a kernel
 INLINE_STATEMENTS = 400  # a kernel in a loop that is not longer becomes part of the loop
@@ -244,8 +245,14 @@ class GraphWriter:
 
     def copy(self, to: Reg, source: Reg, node: Node) -> None:
         """Copies the bytes of an array like ``node``."""
-        if to != source and estimated_bytes(node):
-            f, align, size = self.f, alignment(node.dtype), self.integers.integer(symbolic_bytes(node))
+        if to == source or not estimated_bytes(node):
+            return
+        f, align = self.f, alignment(node.dtype)
+        if node.size == 1 and node.dtype.itemsize <= MAX_NUMBER_BYTES:  # LLVM would make an integer of what it copies
+            x = f.emit(f"load {memory_type(node.dtype)}, ptr {source.text}, align {align}", memory_type(node.dtype), 1)
+            f.do(f"store {x.typed}, ptr {to.text}, align {align}")
+        else:
+            size = self.integers.integer(symbolic_bytes(node))
             f.do(f"call void @llvm.memcpy.p0.p0.i64(ptr align {align} {to.text}, ptr align {align} {source.text}, {size.typed}, i1 false)")
 
     def unless_same(self, a: Reg, b: Reg, body: Callable[[], None]) -> None:
