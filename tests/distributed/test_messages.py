@@ -317,3 +317,24 @@ def test_ranks_that_wait_for_each_other_at_different_calls(waits: Any, stuck: bo
 def test_a_rank_that_goes_on_is_not_stuck() -> None:
     assert not watched([[(1, "a")], [(0, "b")]], ends={1: 1})
     assert not watched([[(1, "a")], [(0, "b")]], ends={0: 1})
+
+
+def test_the_end_waits_for_a_look_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread inside of the engine's native code when the interpreter ends aborts the process."""
+    monkeypatch.setattr(watch, "PATIENCE", -1.0)
+    inside, events = threading.Event(), []
+
+    class Slow(Store):
+        def set(self, key: str, value: str) -> None:
+            inside.set()
+            time.sleep(0.3)
+            super().set(key, value)
+            events.append("left")
+
+    w = Watch(Slow(), 0, lambda: None)
+    w.waits(1, Call("a", ""))
+    w._interrupts._writer.send(b"\x00")  # it looks at once
+    assert inside.wait(20)
+    w.end()
+    events.append("ended")
+    assert events == ["left", "ended"]
