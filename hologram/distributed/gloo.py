@@ -6,7 +6,6 @@ tag, so ranks at different collectives wait for each other and no data is taken 
 
 from __future__ import annotations
 
-import contextlib
 import re
 import threading
 from collections.abc import Mapping
@@ -15,25 +14,24 @@ from typing import Any
 
 import numpy as np
 
-from hologram.distributed.messages import Message, Post, tag_of
+from hologram.distributed.messages import ROOM_BYTES, Message, Post, tag_of
 from hologram.distributed.watch import Watch
 from hologram.errors import DistributedError, DistributedTimeoutError
 from hologram.support.world import Call, Network
 
-LARGE_BYTES = 1 << 16  # of a message: room for more is offered before it is sent, which saves a wait; for less the offers get into each other's way
-_CLOSE_TAG = 2**31 - 1  # that no message has
 _LATE = ("timed out", "timeout")  # in Gloo's messages
 
 
 class GlooWorld:
-    """The processes of a torch.distributed process group. ``names`` say where each rank runs, ``store`` is where they leave each other notes."""
+    """The processes of torch.distributed process groups: ``upward`` carries messages to higher ranks, ``downward`` those to lower ones. ``names`` say
+    where each rank runs, ``store`` is where they leave each other notes."""
 
-    def __init__(self, group: Any, rank: int, size: int, timeout: float, names: list[str], store: Any, network: Network) -> None:
-        self.group, self.rank, self.size, self.timeout, self.names = group, rank, size, timeout, names
+    def __init__(self, upward: Any, downward: Any, rank: int, size: int, timeout: float, names: list[str], store: Any, network: Network) -> None:
+        self.rank, self.size, self.timeout, self.names = rank, size, timeout, names
         self.network = network
         self.lock = threading.RLock()
         self.lane: Any = None
-        self.post = Post(group)
+        self.post = Post(upward, downward, rank)
         self._wait_at_most = timedelta(seconds=timeout)
         self._failure: str | None = None
         self._kept: list[Any] = []  # what Gloo reads or writes after a failure must stay
@@ -46,7 +44,7 @@ class GlooWorld:
         messages = Messages(self, call)
         try:
             for rank, data in receives.items():
-                if data.size > LARGE_BYTES:
+                if data.size > ROOM_BYTES:  # offered before anything is sent, which saves a wait
                     self._receive(messages, rank, data, phase)
             for rank, data in sends.items():
                 try:
@@ -54,7 +52,7 @@ class GlooWorld:
                 except RuntimeError as e:
                     raise self._lost(rank, call, e) from None
             for rank, data in receives.items():
-                if data.size <= LARGE_BYTES:
+                if data.size <= ROOM_BYTES:
                     self._receive(messages, rank, data, phase)
         except BaseException as e:
             self.fail(e, messages)
@@ -76,10 +74,7 @@ class GlooWorld:
     def close(self) -> None:
         """Ends all connections: whoever waits for a message, here and elsewhere, is told so at once."""
         if self.size > 1:
-            with contextlib.suppress(RuntimeError):  # which says that this message did not come
-                message = self.post.receive(np.empty(1, np.uint8), (self.rank + 1) % self.size, _CLOSE_TAG)
-                self._kept.append(message)
-                message.wait(timedelta(milliseconds=1))
+            self._kept.append(self.post.close((self.rank + 1) % self.size))
 
     def wait(self, message: Message, call: Call) -> None:
         """Waits for a message."""

@@ -73,23 +73,25 @@ def _join(engine: Any, address: str | None, size: int | None, rank: int | None, 
     from hologram.distributed.gloo import GlooWorld  # needs torch
 
     wait = timedelta(seconds=patience)  # for ranks that start late; from then on collectives wait as long as `timeout` says
-    if engine.is_initialized():
-        group, ours = engine.new_group(backend="gloo", timeout=wait), False
-    else:
+    ours = not engine.is_initialized()
+    if ours:
         place = find_place(address, size, rank)
         with _interface(place):
             store = _store(engine, place, patience)
             engine.init_process_group("gloo", store=store, rank=place.rank, world_size=place.size, timeout=wait)
-        group, ours = engine.group.WORLD, True
+            groups = [engine.group.WORLD, engine.new_group(backend="gloo", timeout=wait)]
+    else:
+        groups = [engine.new_group(backend="gloo", timeout=wait) for _ in range(2)]
     here = f"rank {engine.get_rank()} (host {socket.gethostname()}, process {os.getpid()})"
     size = engine.get_world_size()
     told: list[Any] = [None] * size
     figures = [known(size, is_local) or known(2, is_local) for is_local in (True, False)]
-    engine.all_gather_object(told, (here, socket.gethostname(), figures), group=group)
-    engine.distributed_c10d._set_pg_timeout(timedelta(seconds=timeout), group)
+    engine.all_gather_object(told, (here, socket.gethostname(), figures), group=groups[0])
+    for group in groups:
+        engine.distributed_c10d._set_pg_timeout(timedelta(seconds=timeout), group)
     is_local = len({host for _, host, _ in told}) == 1
     network = told[0][2][0 if is_local else 1] or Network()  # rank 0's
-    set_world(GlooWorld(group, engine.get_rank(), size, timeout, [name for name, *_ in told], _notes(engine), network))
+    set_world(GlooWorld(groups[0], groups[1], engine.get_rank(), size, timeout, [name for name, *_ in told], _notes(engine), network))
     _joined.append(ours)
 
 

@@ -23,6 +23,7 @@ from hologram.support.world import Call
 
 PERIOD = 0.5  # seconds between looks
 PATIENCE = 1.0  # seconds of waiting after which a rank leaves notes
+END = 5.0  # seconds that the thread has to end
 _VERDICT = "hologram/differ"
 
 
@@ -48,7 +49,8 @@ class Watch:
         self._interrupted: float | None = None  # since when
         if store is not None:
             self._interrupts = Interrupts()
-            threading.Thread(target=self._run, name="hologram collectives watch", daemon=True).start()
+            self._thread = threading.Thread(target=self._run, name="hologram collectives watch", daemon=True)
+            self._thread.start()
 
     def waits(self, peer: int, call: Call) -> int:
         """The thread is about to wait for a message from ``peer``, or to it. The number of this wait."""
@@ -61,10 +63,11 @@ class Watch:
         del self._waits[number]
 
     def end(self) -> None:
-        """No more looks."""
+        """No more looks. The thread has then ended: one inside of the engine when the interpreter ends would abort the process."""
         self._end.set()
         if self._store is not None:
             self._interrupts.end()
+            self._thread.join(END)
 
     def require_alike(self) -> None:
         """Raises DistributedError where some rank has found two that run different programs."""

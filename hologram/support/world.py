@@ -24,7 +24,7 @@ class Call(NamedTuple):
 class Network(NamedTuple):
     """What messages between processes cost (the alpha-beta model): each ``latency`` seconds, and one second for each ``bandwidth`` bytes that a rank
     sends; of many at once each further one ``message`` seconds. One of more than
-    4 KiB takes ``rendezvous`` seconds more, until its receiver is known to be there.
+    64 KiB takes ``rendezvous`` seconds more, until its receiver is known to be there.
 
     All ranks have the same figures, since these decide which collectives go together.
 

@@ -12,7 +12,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.distributed import PartitionSpec, simulate, simulation, watch
+from hologram.distributed import PartitionSpec, messages, simulate, simulation, watch
 from hologram.distributed.watch import Watch
 from hologram.errors import DistributedError
 from hologram.primitives.host import lanes
@@ -23,8 +23,11 @@ P = PartitionSpec
 SIZE = 256
 
 
+UPWARD, DOWNWARD = "upward", "downward"
+
+
 class Wire:
-    """Two process groups, each of one rank. A message arrives in the first receive of its tag."""
+    """Two process groups of two ranks. A message arrives in the first receive of its tag."""
 
     def __init__(self) -> None:
         self.lock = threading.Condition()
@@ -51,11 +54,11 @@ class Work:
 class Group:
     """What a process group of torch has of what is used."""
 
-    def __init__(self, wire: Wire, rank: int) -> None:
-        self.wire, self.rank = wire, rank
+    def __init__(self, wire: Wire, rank: int, way: str) -> None:
+        self.wire, self.rank, self.way = wire, rank, way
 
     def send(self, tensors: list[Any], to: int, tag: int) -> Work:
-        work, key = Work(None), (self.rank, to, tag)
+        work, key = Work(None), (self.way, self.rank, to, tag)
         with self.wire.lock:
             self.wire.events.append(("send", self.rank))
             self.wire.sent[key].append(tensors[0].numpy().tobytes())
@@ -64,7 +67,7 @@ class Group:
         return work
 
     def recv(self, tensors: list[Any], source: int, tag: int) -> Work:
-        work, key = Work(tensors[0].numpy()), (source, self.rank, tag)
+        work, key = Work(tensors[0].numpy()), (self.way, source, self.rank, tag)
         with self.wire.lock:
             self.wire.events.append(("receive", self.rank))
             self.wire.asked[key].append(work)
@@ -75,7 +78,8 @@ class Group:
 def worlds(wire: Wire) -> list[Any]:
     from hologram.distributed.gloo import GlooWorld
 
-    return [GlooWorld(Group(wire, r), r, 2, 5.0, ["rank 0", "rank 1"], None, Network()) for r in range(2)]
+    groups = [(Group(wire, r, UPWARD), Group(wire, r, DOWNWARD)) for r in range(2)]
+    return [GlooWorld(*groups[r], r, 2, 5.0, ["rank 0", "rank 1"], None, Network()) for r in range(2)]
 
 
 def on_both(function: Any, made: list[Any]) -> list[Any]:
@@ -93,7 +97,7 @@ def on_both(function: Any, made: list[Any]) -> list[Any]:
 
 
 @needs_torch
-@pytest.mark.parametrize("nbytes", [1, 4, 4096, 4097, 70_000])
+@pytest.mark.parametrize("nbytes", [1, 4, 4096, messages.ROOM_BYTES, messages.ROOM_BYTES + 1])
 def test_messages_come_in_order_whoever_is_first(nbytes: int) -> None:
     """Several of one tag under way at a time, of two phases and sizes, with pauses on either side."""
 
@@ -115,44 +119,85 @@ def test_messages_come_in_order_whoever_is_first(nbytes: int) -> None:
 
 
 @needs_torch
-def test_a_small_message_is_one_send_into_room_that_is_there() -> None:
-    wire = Wire()
+def test_small_messages_go_into_room_that_is_there() -> None:
+    """A message is one send. Room is offered to more messages each time, up to a limit, and memory is used again."""
+    wire, count = Wire(), 4 * messages.MAX_STOCK
 
     def exchange(world: Any, rank: int) -> list[Any]:
         kept = []
-        for i in range(5):
+        for i in range(count):
             into = np.zeros(4, np.uint8)
             world.begin(Call("small", ""), {1 - rank: np.full(4, i, np.uint8)}, {1 - rank: into}).wait()
             kept.append((into[0], {id(m) for free in world.post._free.values() for m in free}))
         return kept
 
     for rank, said in enumerate(on_both(exchange, worlds(wire))):
-        assert [int(value) for value, _ in said] == list(range(5))
-        assert len(set().union(*[rooms for _, rooms in said])) == 3, "memory is used again"
+        assert [int(value) for value, _ in said] == list(range(count))
+        assert len(set().union(*[rooms for _, rooms in said])) <= messages.MAX_STOCK + 2
         events = [what for what, of in wire.events if of == rank]
-        assert events.count("send") == 5 and events.count("receive") == 6  # of which one is for who comes next
-        assert events[-4:] == ["send", "receive"] * 2
+        assert events.count("send") == count and events.count("receive") <= count + messages.MAX_STOCK
+        last = "".join(what[0] for what in events).split("s")[-2 * messages.MAX_STOCK :]
+        assert max(map(len, last)) > messages.MAX_STOCK // 2, "offers are made together"
+        assert sum(map(bool, last)) <= 2 + len(last) // messages.MAX_STOCK
+
+
+@needs_torch
+def test_offers_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(messages, "MAX_OFFERED_BYTES", 10)
+    wire = Wire()
+
+    def exchange(world: Any, rank: int) -> list[int]:
+        for i in range(40):
+            into = np.zeros(1 + i % 4, np.uint8)
+            world.begin(Call("small", ""), {1 - rank: np.full_like(into, i)}, {1 - rank: into}).wait()
+            assert set(into) == {i}
+        return [m.room.memory.size for stock in world.post._stocks.values() for m in stock.offers]
+
+    for rank, left in enumerate(on_both(exchange, worlds(wire))):
+        assert 0 < sum(left) <= 10
+        assert [of for _, of in wire.events].count(rank) == 40 + 40 + len(left)
+
+
+@needs_torch
+def test_each_connection_carries_data_one_way() -> None:
+    """One on which both ranks send at a time keeps a rank that shares a core with its receiver waiting for the scheduler."""
+    wire = Wire()
+
+    def exchange(world: Any, rank: int) -> None:
+        for nbytes in (4, messages.ROOM_BYTES + 1, 2 * messages.ROOM_BYTES):
+            world.begin(Call("sized", ""), {1 - rank: np.zeros(nbytes, np.uint8)}, {1 - rank: np.zeros(nbytes, np.uint8)}).wait()
+
+    on_both(exchange, worlds(wire))
+    assert {(way, source) for way, source, _, _ in wire.sent} == {(UPWARD, 0), (DOWNWARD, 1)}
+
+
+@needs_torch
+def test_close_ends_the_connections_of_both_groups() -> None:
+    wire = Wire()
+    made = worlds(wire)
+    made[1].close()
+    assert {(way, source) for way, source, _, _ in wire.asked} == {(UPWARD, 0), (DOWNWARD, 0)}
 
 
 @needs_torch
 def test_one_rank_ends_after_its_last_message() -> None:
-    """Who then offers room for a message that nobody will send has lost nothing."""
+    """Who then offers room for messages that nobody will send has lost nothing."""
     wire = Wire()
     made = worlds(wire)
     on_both(lambda world, rank: world.begin(Call("a", ""), {1 - rank: np.ones(4, np.uint8)}, {1 - rank: np.zeros(4, np.uint8)}).wait(), made)
     into = np.zeros(4, np.uint8)
     made[1].begin(Call("a", ""), {0: np.full(4, 7, np.uint8)}, {})
-    receive = made[0].post._group.recv
+    group = made[0].post._downward
+    receive = group.recv
 
     def ended(tensors: list[Any], source: int, tag: int) -> Any:
-        if receive is not None and wire.sent:
-            made[0].post._group.recv = gone
+        group.recv = gone
         return receive(tensors, source, tag)
 
     def gone(*_: Any) -> Any:
         raise RuntimeError("Connection closed by peer")
 
-    made[0].post._group.recv = ended
+    group.recv = ended
     made[0].begin(Call("a", ""), {}, {1: into}).wait()
     assert into.tolist() == [7] * 4
     with pytest.raises(DistributedError, match="rank 1 is lost: Connection closed"):
@@ -272,3 +317,24 @@ def test_ranks_that_wait_for_each_other_at_different_calls(waits: Any, stuck: bo
 def test_a_rank_that_goes_on_is_not_stuck() -> None:
     assert not watched([[(1, "a")], [(0, "b")]], ends={1: 1})
     assert not watched([[(1, "a")], [(0, "b")]], ends={0: 1})
+
+
+def test_the_end_waits_for_a_look_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread inside of the engine's native code when the interpreter ends aborts the process."""
+    monkeypatch.setattr(watch, "PATIENCE", -1.0)
+    inside, events = threading.Event(), []
+
+    class Slow(Store):
+        def set(self, key: str, value: str) -> None:
+            inside.set()
+            time.sleep(0.3)
+            super().set(key, value)
+            events.append("left")
+
+    w = Watch(Slow(), 0, lambda: None)
+    w.waits(1, Call("a", ""))
+    w._interrupts._writer.send(b"\x00")  # it looks at once
+    assert inside.wait(20)
+    w.end()
+    events.append("ended")
+    assert events == ["left", "ended"]
