@@ -9,13 +9,15 @@ from hologram.errors import HologramError
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import const, input_, leaf
 from hologram.ir.node import Builder, Node
-from hologram.ir.symbolic import Expr, Int, atoms, bounds, prod, size_operand, substitute, symbols_of
+from hologram.ir.symbolic import MAX_EXTENT, Expr, Int, atoms, bounds, floordiv, prod, size_operand, substitute, symbols_of
 from hologram.ir.traversal import topological
 from hologram.primitives.control import project, result_types
+from hologram.primitives.host.factorizations import TALL, WIDE, is_ordered, svd, wanted_of
+from hologram.primitives.host.fourier import irfft
 from hologram.primitives.movement import reshape
 from hologram.support.user_lines import at_line
 from hologram.trace.compiling import size_conditions
-from hologram.trace.lazy_programs.structure import places
+from hologram.trace.lazy_programs.structure import as_tuple, places
 
 _SYMBOLIC_KINDS = frozenset(("leaf", "elementwise", "movement", "reduce", "scan", "gather", "mark", "sort", "scatter", "host", "project"))
 
@@ -37,7 +39,9 @@ class Recording:
         self.before = {s: pair[1] for pair, s in names.items()}
         self.by_pair = names
         self.defined: dict[str, Int] = {}
+        self.ordered: dict[Int, tuple[int, int]] = {}  # ranges of rows less columns
         while True:
+            self.ordered.clear()
             graph = self._graph()
             if graph is not None:
                 self.graph: Graph = graph
@@ -49,10 +53,10 @@ class Recording:
         return [n for n in found if (bounds(n)[0] or 0) < 2]
 
     def conditions(self) -> Mapping[Int, tuple[int, int]]:
-        """The ranges in which sizes must be, so that programs by value sum in the same order."""
+        """The ranges in which sizes must be, so that matrices are as tall as they are, and programs by value sum in the same order."""
         if not self.symbols or not any(x.op.kind == "reduce" and x.dtype.kind in "fc" for x in self.graph.nodes()):
-            return {}
-        return size_conditions(self.graph)
+            return self.ordered
+        return {**self.ordered, **size_conditions(self.graph)}
 
     def _size(self, number: Int, slot: int) -> Int:
         name = self.symbol_of.get(slot)
@@ -83,7 +87,9 @@ class Recording:
             if node not in made:
                 operands = tuple([made[x] for x in node.inputs])
                 given = attrs.get(node, node.attrs)
-                if node.op is project:
+                if node.op is svd:
+                    given = self._ordered(operands[0], given)
+                elif node.op is project:
                     given = (given[0], result_types(operands[0])[given[0]][0], given[2])
                 try:
                     made[node] = build(node.op, operands, given)
@@ -99,8 +105,22 @@ class Recording:
         out: list[Any] = []
         rest = iter(slots)
         for name, value in node.op.named(node.attrs):
-            out.append(tuple([self._size(n, next(rest)) for n in value]) if name in node.op.sizes else value)
+            if name in node.op.sizes:
+                sizes = tuple([self._size(n, next(rest)) for n in as_tuple(value)])
+                value = sizes if type(value) is tuple else sizes[0]
+            out.append(value)
         return tuple(out)
+
+    def _ordered(self, x: Node, attrs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The attributes of ``svd``. Where extents do not tell whether there are more rows than columns, it stays as it is now, under a condition on
+        sizes."""
+        (mode,) = attrs
+        rows_less_columns = x.shape[-2] - x.shape[-1]
+        if mode != wanted_of(mode) or is_ordered(rows_less_columns):
+            return attrs
+        tall = substitute(rows_less_columns, self.now) >= 0
+        self.ordered[rows_less_columns] = (0, MAX_EXTENT) if tall else (-MAX_EXTENT, 0)
+        return (mode + (TALL if tall else WIDE),)
 
     def _require_right(self, node: Node, new: Node) -> None:
         """Raises TypeError where symbols are more than an op takes, or a type comes out wrong."""
@@ -114,6 +134,9 @@ class Recording:
         if node.op is reshape:
             a, b = prod(operands[0].shape), prod(attrs[0])
             return self._equal(a, b) or self._equal(b, a)
+        if node.op is irfft:
+            axes, n, _ = attrs
+            return self._equal(operands[0].shape[axes[-1]], floordiv(n, 2) + 1)
         for e in (e for x in operands for e in x.shape if isinstance(e, Expr)):
             pair = substitute(e, self.now), substitute(e, self.before)
             name = self.by_pair.get(pair)  # type: ignore[arg-type]
@@ -122,18 +145,17 @@ class Recording:
         return False
 
     def _equal(self, a: Int, b: Int) -> bool:
-        """Defines the symbol of which ``a`` is a multiple so that ``a`` equals ``b``."""
-        if not isinstance(a, Expr) or len(a.terms) != 1:
+        """Defines a symbol of ``a``, which stands in one term, so that ``a`` equals ``b``."""
+        if not isinstance(a, Expr):
             return False
-        ((monomial, factor),) = a.terms.items()
-        terms = b.terms if isinstance(b, Expr) else {(): b}
-        if len(monomial) != 1 or monomial[0].args or any(c % factor for c in terms.values()):
-            return False
-        name = monomial[0].name
-        if name in self.defined or name in {x.name for x in atoms(b)}:
-            return False
-        value: Int = Expr({m: c // factor for m, c in terms.items()}) if isinstance(b, Expr) else b // factor
-        if not isinstance(value, Expr):
-            return False
-        self.defined = {s: substitute(e, {name: value}) for s, e in self.defined.items()} | {name: value}
-        return True
+        for monomial, factor in a.terms.items():
+            if len(monomial) != 1 or monomial[0].args or monomial[0].name in self.defined:
+                continue
+            name = monomial[0].name
+            rest = b - (a - factor * self.symbols[name])  # which is factor times the symbol
+            if not isinstance(rest, Expr) or name in {x.name for x in atoms(rest)} or any(c % factor for c in rest.terms.values()):
+                continue
+            value = Expr({m: c // factor for m, c in rest.terms.items()})
+            self.defined = {s: substitute(e, {name: value}) for s, e in self.defined.items()} | {name: value}
+            return True
+        return False

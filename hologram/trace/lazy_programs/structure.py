@@ -96,10 +96,16 @@ def _make_form(op: Op, attrs: tuple[Any, ...]) -> Form:
     numbers: tuple[int, ...] = ()
     for is_size, value in zip(which, attrs, strict=False):
         if is_size:
-            numbers += value
-            value = len(value)
+            of = as_tuple(value)
+            numbers += of
+            value = len(of)
         rest.append(value)
     return tuple(rest), numbers
+
+
+def as_tuple(sizes: Any) -> Numbers:
+    """The numbers of an attribute that holds sizes, or one."""
+    return sizes if type(sizes) is tuple else (sizes,)
 
 
 def _is_number(attrs: tuple[Any, ...]) -> bool:
@@ -111,7 +117,7 @@ def _names(op: Op, attrs: tuple[Any, ...]) -> tuple[str, ...]:
     """What the numbers of a node's attributes are called."""
     if op is const:
         return ("a constant",) if _is_number(attrs) else ()
-    return tuple([f"{op.name}'s {name}" for name, value in op.named(attrs) if name in op.sizes for _ in value])
+    return tuple([f"{op.name}'s {name}" for name, value in op.named(attrs) if name in op.sizes for _ in as_tuple(value)])
 
 
 def places(order: Sequence[Node]) -> Iterator[tuple[Node, tuple[str, ...]]]:
