@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from typing import Any
 
+from hologram.ir.graph import Body, bodies
 from hologram.ir.leaves import const, leaf
 from hologram.ir.node import Node
 from hologram.ir.traversal import topological
@@ -24,6 +25,8 @@ def depends_on_values(order: Sequence[Node], varying: Set[Node]) -> bool:
     """Whether a program of the nodes in ``order``, users first, may give other bits where numbers of the nodes ``varying`` are operands."""
     sums: list[Node] = []
     for x in order:
+        if x.op.kind == "control" and any([_body_depends(b, x in varying) for b in bodies(x)]):
+            return True
         if x.dtype.kind in "fc":
             if x.op.name == "cast" and (source := moved(x.inputs[0])) in varying and source.op is const:
                 return True  # for the value of a constant a rule may look
@@ -34,6 +37,15 @@ def depends_on_values(order: Sequence[Node], varying: Set[Node]) -> bool:
         return False
     known = _known_by_numbers(order, varying)
     return any([x.inputs[0] in known for x in choices]) or _may_coincide(order, varying)
+
+
+def _body_depends(body: Body, varies: bool) -> bool:
+    """The same of a body, some number of which ``varies``. What its arguments are is not known."""
+    nodes = body.graph.nodes()
+    if varies and any([x.op.name == "cast" and moved(x.inputs[0]).op is const for x in nodes]):
+        return True
+    sums = [i for x in nodes if x.op.name in _SUMS and x.dtype.kind in "fc" for i in x.inputs]
+    return bool(_choices_of_products(sums)) or any([_body_depends(b, varies) for x in nodes if x.op.kind == "control" for b in bodies(x)])
 
 
 def moved(x: Node) -> Node:
