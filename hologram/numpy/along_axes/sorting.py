@@ -23,6 +23,7 @@ from hologram.numpy.elementwise.functions import where as chosen
 from hologram.numpy.indexing.read import take, take_along_axis
 from hologram.numpy.shaping.joining import concat, stack
 from hologram.primitives import sorting as rows
+from hologram.primitives.indexing import gather
 from hologram.support.user_lines import located
 from hologram.trace.array_classes import known_array
 from hologram.trace.checks import choice, integer, items
@@ -37,6 +38,8 @@ __all__ = [
     "unique",    "unique_all", "unique_counts", "unique_inverse", "unique_values", "where",
 ]  # fmt: skip
 
+MAX_COUNTED = 32  # elements of a sorted axis: of so few those that are smaller are counted, ...
+MAX_COMPARISONS = 1 << 14  # ... in so many comparisons
 MAX_SEARCH_STEPS = 48  # of a binary search in an axis of symbolic extent
 
 
@@ -158,8 +161,8 @@ def _comparable(x1: Any, x2: Any, what: str) -> tuple[Node, Node]:
 def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) -> Tensor:
     """Indices at which the elements of ``x2`` would be inserted into the sorted vector ``x1``; int64, of the shape of ``x2``.
 
-    ``side`` says whether before equal elements (``left``) or after them (``right``); ``sorter`` are indices that sort ``x1``. A binary search;
-    NaN is the largest. Raises ShapeError where ``x1`` has not one axis, ArgumentError for another side.
+    ``side`` says whether before equal elements (``left``) or after them (``right``); ``sorter`` are indices that sort ``x1``. A binary search,
+    or a count; NaN is the largest. Raises ShapeError where ``x1`` has not one axis, ArgumentError for another side.
 
     >>> hnp.searchsorted([10, 20, 30], [20, 25])
     Tensor([1, 2], dtype=int64)
@@ -177,11 +180,18 @@ def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) ->
     at: Any = zeros(v.shape, dtype=dtypes.int64)
     if isinstance(n, int) and n == 0:
         return at
+    comparisons = prod((n, *v.shape))
+    if isinstance(comparisons, int) and isinstance(n, int) and n <= MAX_COUNTED and comparisons <= MAX_COMPARISONS:
+        knots = ordered.reshape(n, *[1] * len(v.shape))
+        before = _less(knots, values) if side == "left" else ~_less(values, knots)
+        return before.astype(dtypes.int64).sum(0)
+    end, source = extent_node(n, dtypes.int64), wrap(array(ordered, "searchsorted"))
     for k in reversed(range(n.bit_length() if isinstance(n, int) else MAX_SEARCH_STEPS)):
         further = at + (1 << k)
-        here = take(ordered, further - 1, axis=0)
+        index = FUNCTIONS["minimum"](further, wrap(end)) - 1
+        here = wrap(reshaped(record(gather, (source._node, index._node), ((0,), (1,), 0)), v.shape))
         before = _less(here, values) if side == "left" else ~_less(values, here)
-        at = chosen((further <= wrap(extent_node(n, dtypes.int64))) & before, further, at)
+        at = chosen((further <= wrap(end)) & before, further, at)
     return at
 
 

@@ -2,7 +2,7 @@
 
 Sums take the products that they add up unrounded (:mod:`hologram.graph.multiply_add`), and a choice between values is gone where its condition is
 known, or where both are the same. So a product behind a choice is rounded in a program with operands, and not in one by value, where a condition is
-known by its numbers, or where numbers make nodes the same that are not so for others.
+known by its numbers, or where numbers make nodes the same that are not so for others. Where two products become the same their difference is 0.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from hologram.primitives.iota import iota
 from hologram.trace.lazy_programs.structure import form
 
 _SUMS = ("add", "sub", "reduce_sum")
+_PRODUCTS = ("mul", "div", "pow", "select")  # and what may become one, or is chosen
+_NEVER_PRODUCTS = frozenset("barrier add sub floor ceil trunc round sqrt exp log sin cos tanh".split())  # of which no rule makes one
 _SEEN_THROUGH = ("neg", "select", "cast")  # besides movement: what may vanish, or what sums look through
 
 
@@ -33,10 +35,12 @@ def depends_on_values(order: Sequence[Node], varying: Set[Node]) -> bool:
             if x.op.name in _SUMS:
                 sums += x.inputs
     choices = _choices_of_products(sums)
-    if not choices:
-        return False
-    known = _known_by_numbers(order, varying)
-    return any([x.inputs[0] in known for x in choices]) or _may_coincide(order, varying)
+    differences = [x for x in order if x.op.name == "sub" and x.dtype.kind in "fc" and all(map(_may_be_product, x.inputs))]
+    if choices:
+        known = _known_by_numbers(order, varying)
+        if any([x.inputs[0] in known for x in choices]):
+            return True
+    return bool(choices or differences) and _may_coincide(choices + differences, varying)
 
 
 def _body_depends(body: Body, varies: bool) -> bool:
@@ -55,6 +59,18 @@ def moved(x: Node) -> Node:
     return x
 
 
+def _may_be_product(x: Node) -> bool:
+    """Whether a value, of which sums may take another one, may be a product that is moved or negated."""
+    while x.inputs and (x.op.name == "neg" or x.op.kind in ("movement", "mark")):
+        x = x.inputs[0]
+    return x.op.name in _PRODUCTS or (x.op.name == "add" and x.inputs[0] is x.inputs[1])
+
+
+def _becomes_product(x: Node) -> bool:
+    """Whether rules may make a product of an elementwise node that sums do not look through."""
+    return x.op.kind == "elementwise" and (x.op.name not in _NEVER_PRODUCTS or len(set(x.inputs)) < len(x.inputs))
+
+
 def _is_end(x: Node) -> bool:
     """Whether sums do not look through a node."""
     return x.op.name not in _SEEN_THROUGH and x.op.kind not in ("movement", "mark")
@@ -66,7 +82,7 @@ def _choices_of_products(summed: Sequence[Node]) -> list[Node]:
     found: list[Node] = []
     for x in topological(summed, stop=_is_end):
         is_choice = x.op.name == "select"
-        if x.op.kind == "elementwise" if _is_end(x) else not products.isdisjoint(x.inputs[is_choice:]):
+        if _becomes_product(x) if _is_end(x) else not products.isdisjoint(x.inputs[is_choice:]):
             products.add(x)
             if is_choice:
                 found.append(x)
@@ -90,8 +106,9 @@ def _known_by_numbers(order: Sequence[Node], varying: Set[Node]) -> set[Node]:
     return known
 
 
-def _may_coincide(order: Sequence[Node], varying: Set[Node]) -> bool:
-    """Whether other numbers may make two nodes the same: these have one rank, and compute the same of what differs by movement and numbers."""
+def _may_coincide(roots: Sequence[Node], varying: Set[Node]) -> bool:
+    """Whether other numbers may make two nodes that ``roots`` need the same: these have one rank, and compute the same of what differs by movement
+    and numbers."""
     any_number = {x.dtype for x in varying if x.op is const}
     vary = {x.op for x in varying}
     moves_by_numbers = any([x.op.kind in ("movement", "mark") for x in varying])
@@ -99,7 +116,7 @@ def _may_coincide(order: Sequence[Node], varying: Set[Node]) -> bool:
     same: dict[Node, int] = {}
     alike: dict[Node, int] = {}
     member: dict[int, int] = {}  # of those that are alike one
-    for x in topological(order):
+    for x in topological(roots):
         same_operands = tuple([same[i] for i in x.inputs])
         alike_operands = tuple([(alike[i], len(i.shape)) for i in x.inputs])
         if len(set(alike_operands)) < len(set(same_operands)):
