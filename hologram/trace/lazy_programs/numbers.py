@@ -43,7 +43,7 @@ _FREQUENT_USES = 64  # of one set of numbers until it gets a program by value, w
 _FREQUENT_LARGE_USES = 4  # the same of sizes of large arrays, for which it is faster
 _FREQUENT_SETS = 8  # that may do so, for one structure
 _KNOWN_LIMIT = 256
-_MAX_NODES = 1024  # of a graph whose sizes become symbols
+_MAX_NODES = 4096  # of a graph whose sizes become symbols
 # --- programs --------------------------------------------------------------------------------------------------------
 
 

@@ -101,9 +101,12 @@ def _make_form(op: Op, attrs: tuple[Any, ...]) -> Form:
     numbers: tuple[int, ...] = ()
     for is_size, value in zip(which, attrs, strict=False):
         if is_size:
-            of = as_tuple(value)
-            numbers += of
-            value = len(of)
+            if type(value) is tuple:
+                numbers += value
+                value = len(value)
+            else:
+                numbers += (value,)
+                value = 1
         rest.append(value)
     return tuple(rest), numbers
 

@@ -7,49 +7,59 @@ known by its numbers, or where numbers make nodes the same that are not so for o
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
-from hologram.ir.graph import Body, bodies
-from hologram.ir.leaves import const, leaf
+from hologram.ir.graph import bodies
+from hologram.ir.leaves import const, input_, leaf
 from hologram.ir.node import Node
 from hologram.ir.traversal import topological
+from hologram.primitives.control import switch
 from hologram.primitives.iota import iota
-from hologram.trace.lazy_programs.structure import form
+from hologram.trace.lazy_programs.structure import body_forms, form
 
+_ARGUMENTS = (leaf, input_)
 _SUMS = ("add", "sub", "reduce_sum")
 _PRODUCTS = ("mul", "div", "pow", "select")  # and what may become one, or is chosen
 _NEVER_PRODUCTS = frozenset("barrier add sub floor ceil trunc round sqrt exp log sin cos tanh".split())  # of which no rule makes one
 _SEEN_THROUGH = ("neg", "select", "cast")  # besides movement: what may vanish, or what sums look through
 
 
-def depends_on_values(order: Sequence[Node], varying: Set[Node]) -> bool:
-    """Whether a program of the nodes in ``order``, users first, may give other bits where numbers of the nodes ``varying`` are operands."""
+def depends_on_values(order: Iterable[Node], varying: Set[Node], known: Iterable[Node] = ()) -> bool:
+    """Whether a program of the nodes in ``order`` may give other bits where numbers of the nodes ``varying`` are operands. Values of more nodes,
+    arguments of a body, may be ``known``."""
     sums: list[Node] = []
+    loops: list[Node] = []
+    differences: list[Node] = []
     for x in order:
-        if x.op.kind == "control" and any([_body_depends(b, x in varying) for b in bodies(x)]):
-            return True
-        if x.dtype.kind in "fc":
-            if x.op.name == "cast" and (source := moved(x.inputs[0])) in varying and source.op is const:
-                return True  # for the value of a constant a rule may look
-            if x.op.name in _SUMS:
-                sums += x.inputs
+        if x.op.kind == "control":
+            loops.append(x)
+        if x.dtype.kind not in "fc":
+            continue
+        if x.op.name == "cast" and (source := moved(x.inputs[0])) in varying and source.op is const:
+            return True  # for the value of a constant a rule may look
+        if x.op.name in _SUMS:
+            sums += x.inputs
+            if x.op.name == "sub" and all(map(_may_be_product, x.inputs)):
+                differences.append(x)
     choices = _choices_of_products(sums)
-    differences = [x for x in order if x.op.name == "sub" and x.dtype.kind in "fc" and all(map(_may_be_product, x.inputs))]
-    if choices:
-        known = _known_by_numbers(order, varying)
-        if any([x.inputs[0] in known for x in choices]):
+    if choices or loops:
+        by_numbers = _known_by_numbers(order, varying, known)
+        if any([x.inputs[0] in by_numbers for x in choices]) or any([_loop_depends(x, x in varying, by_numbers) for x in loops]):
             return True
     return bool(choices or differences) and _may_coincide(choices + differences, varying)
 
 
-def _body_depends(body: Body, varies: bool) -> bool:
-    """The same of a body, some number of which ``varies``. What its arguments are is not known."""
-    nodes = body.graph.nodes()
-    if varies and any([x.op.name == "cast" and moved(x.inputs[0]).op is const for x in nodes]):
-        return True
-    sums = [i for x in nodes if x.op.name in _SUMS and x.dtype.kind in "fc" for i in x.inputs]
-    return bool(_choices_of_products(sums)) or any([_body_depends(b, varies) for x in nodes if x.op.kind == "control" for b in bodies(x)])
+def _loop_depends(x: Node, varies: bool, known: Set[Node]) -> bool:
+    """The same of the bodies of a loop or a choice, of whose operands some are ``known``. Where a number of its own ``varies`` all of them may, and
+    ranges of counters follow."""
+    operands = x.inputs[x.op is switch :]
+    for body in bodies(x):
+        inputs = body.graph.inputs
+        given = [i for i, o in zip(inputs, operands, strict=True) if o in known or (varies and i.dtype.is_integer)]
+        if depends_on_values(body.graph.nodes(), {n for n, _, numbers in body_forms(body) if varies and numbers}, given):
+            return True
+    return False
 
 
 def moved(x: Node) -> Node:
@@ -89,16 +99,16 @@ def _choices_of_products(summed: Sequence[Node]) -> list[Node]:
     return found
 
 
-def _known_by_numbers(order: Sequence[Node], varying: Set[Node]) -> set[Node]:
-    """The nodes of whose values more may be known by the numbers of ``varying``: what follows from constants and counters among them, and what is
-    made of no argument, in sizes that vary."""
-    known: set[Node] = set()
+def _known_by_numbers(order: Iterable[Node], varying: Set[Node], given: Iterable[Node]) -> set[Node]:
+    """The nodes of whose values more may be known by the numbers of ``varying``: what follows from constants and counters among them, or what is
+    ``given``, and what is made of no argument, in sizes that vary."""
+    known = set(given)
     sized: set[Node] = set()
     from_arguments: set[Node] = set()
     for x in topological(order):
         if x in varying or not sized.isdisjoint(x.inputs):
             sized.add(x)
-        if x.op is leaf or not from_arguments.isdisjoint(x.inputs):
+        if x.op in _ARGUMENTS or not from_arguments.isdisjoint(x.inputs):
             from_arguments.add(x)
         is_source = x.op is const or x.op is iota
         if not known.isdisjoint(x.inputs) or (x in varying if is_source else x in sized and x not in from_arguments and x.op.kind != "movement"):
@@ -121,11 +131,11 @@ def _may_coincide(roots: Sequence[Node], varying: Set[Node]) -> bool:
         alike_operands = tuple([(alike[i], len(i.shape)) for i in x.inputs])
         if len(set(alike_operands)) < len(set(same_operands)):
             return True
-        same[x] = numbers.setdefault(("same", x if x.op is leaf else (x.op, x.attrs, same_operands)), len(numbers))
+        same[x] = numbers.setdefault(("same", x if x.op in _ARGUMENTS else (x.op, x.attrs, same_operands)), len(numbers))
         if moves_by_numbers and x.op.kind in ("movement", "mark") and x.inputs:
             alike[x] = alike_operands[0][0]
             continue
-        key: Any = x if x.op is leaf else (x.op, form(x.op, x.attrs)[0] if x.op in vary else x.attrs, len(x.shape), alike_operands)
+        key: Any = x if x.op in _ARGUMENTS else (x.op, form(x.op, x.attrs)[0] if x.op in vary else x.attrs, len(x.shape), alike_operands)
         if x.op is const:
             key = x.dtype if x.dtype in any_number else x.attrs
         alike[x] = numbers.setdefault(("alike", key), len(numbers))

@@ -51,6 +51,9 @@ OPERANDS: dict[str, Callable[[Any, int], Any]] = {
     "loops in a loop": nested,
     "values from around": scaled,
     "greatest common divisors": lambda x, k: hnp.gcd(hnp.arange(k) * 6, 10 + hnp.arange(k)),
+    "products that data choose": lambda x, k: hg.while_loop(
+        lambda c: hnp.any(c[1]), lambda c: (hnp.where(c[1], c[0] + c[0] * x[:k], c[0]), c[0] < 3), (x[:k], x[:k] > 0.6)
+    ),
     "an integer sum in each step": lambda x, k: hg.fori_loop(0, k, lambda i, c: c + hnp.arange(5).sum() * i, 0),
 }
 # Where the compiler may choose the order of a sum by sizes, or rules look at numbers.
