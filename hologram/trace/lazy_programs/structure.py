@@ -13,7 +13,7 @@ from hologram import dtypes
 from hologram.ir.aval import aval
 from hologram.ir.graph import Body
 from hologram.ir.leaves import const, input_, leaf
-from hologram.ir.node import Node
+from hologram.ir.node import Node, const_value
 from hologram.ir.op import Op
 from hologram.primitives.markers import place
 from hologram.trace.recorder import remember, storage_module
@@ -142,7 +142,8 @@ def _form_of_body(body: Body) -> Form:
 def body_forms(body: Body) -> Iterator[tuple[Node, tuple[Any, ...], Numbers]]:
     """The nodes of a body, inputs first, with their forms. Floats are numbers, too, where no rule looks at them."""
     nodes = body.graph.nodes()
-    seen = {i for x in nodes if x.op.name not in _BLIND for i in x.inputs} | set(body.graph.outputs)
+    blind = (*_BLIND, "mul") if not any(map(_may_double, nodes)) else _BLIND
+    seen = {i for x in nodes if x.op.name not in blind for i in x.inputs} | set(body.graph.outputs)
     for x in nodes:
         if x.op is input_:
             index, shape, dtype, token = x.attrs
@@ -151,6 +152,13 @@ def body_forms(body: Body) -> Iterator[tuple[Node, tuple[Any, ...], Numbers]]:
             yield x, x.attrs[:1], (x.attrs,)
         else:
             yield x, *form(x.op, x.attrs)
+
+
+def _may_double(x: Node) -> bool:
+    """Whether a node of a body may be a double or a half, into whose factor rules take another factor."""
+    if x.op is const:
+        return x.dtype.kind in "fc" and abs(const_value(x)) in (2, 0.5)
+    return x.op.name in ("tanh", "sigmoid") or (x.op.name == "add" and x.inputs[0] is x.inputs[1])
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:

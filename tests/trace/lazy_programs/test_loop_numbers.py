@@ -43,6 +43,7 @@ OPERANDS: dict[str, Callable[[Any, int], Any]] = {
     "a stack": lambda x, k: hg.scan(lambda c, v: (c * v + 1, c - v), x[0], x[:k]),
     "a stack of rows": lambda x, k: hg.scan(lambda c, v: (c + v * 3, hnp.exp(c)), x[:4], x[: 4 * k].reshape(k, 4), reverse=True),
     "a row of another length": lambda x, k: hg.scan(lambda c, v: (c * 0.5 + v, c[0]), x[:k], x[: 8 * k].reshape(8, k)),
+    "a factor": lambda x, k: hg.scan(lambda c, v: (c * (k + 0.3) + v * (1 - k / 64), c * k), x[0], x[:20]),
     "an integer bound": lambda x, k: hg.while_loop(lambda c: c < 10 * k, lambda c: c * 2 + 1, 3),
     "a bound": lambda x, k: hg.while_loop(lambda c: c < k + 0.25, lambda c: c + 0.3, 0.0),
     "a bound of a part": lambda x, k: hg.while_loop(lambda c: hnp.all(c < 40), lambda c: c + k, x[:k]),
@@ -62,6 +63,7 @@ BY_VALUE: dict[str, Callable[[Any, int], Any]] = {
     "products of rows": lambda x, k: hg.scan(lambda c, v: (c, SQUARE @ v), x[0], x[: 6 * k].reshape(k, 6)),
     "a sum of outer products": lambda x, k: hg.scan(lambda c, v: (c + v[:, None] * v[None, :], None), hnp.zeros((6, 6)), x[: 6 * k].reshape(k, 6))[0],
     "products that numbers choose": lambda x, k: hg.fori_loop(0, k, lambda i, c: c + hnp.where(i < 9, c * x[i], c), 0.1),
+    "a double of a multiple": lambda x, k: hg.scan(lambda c, v: (c + (v * (k + 0.3)) * 2, c + (v + v) * (k + 0.3)), x[0], x[:20]),
     "a converted number": lambda x, k: hg.fori_loop(0, 5, lambda i, c: c * 0.3 + hnp.asarray(k).astype("float32"), x[0]),
 }
 
