@@ -216,14 +216,31 @@ class Recording:
         """Defines a symbol of ``a``, which stands in one term, so that ``a`` equals ``b``."""
         if not isinstance(a, Expr):
             return False
-        for monomial, factor in a.terms.items():
-            if len(monomial) != 1 or monomial[0].args or monomial[0].name in self.defined:
-                continue
-            name = monomial[0].name
-            rest = b - (a - factor * self.symbols[name])  # which is factor times the symbol
-            if not isinstance(rest, Expr) or name in {x.name for x in atoms(rest)} or any(c % factor for c in rest.terms.values()):
-                continue
-            value = Expr({m: c // factor for m, c in rest.terms.items()})
-            self.defined = {s: substitute(e, {name: value}) for s, e in self.defined.items()} | {name: value}
-            return True
+        for name in dict.fromkeys(x.name for monomial in a.terms for x in monomial if not x.args):
+            value = None if name in self.defined or name not in self.symbols else _solved(b - a, name)
+            if isinstance(value, Expr):
+                self.defined = {s: substitute(e, {name: value}) for s, e in self.defined.items()} | {name: value}
+                return True
         return False
+
+
+def _solved(zero: Int, name: str) -> Int | None:
+    """The symbol ``name`` as a polynomial in others, so that ``zero`` is 0, where it stands in one term, whose other factors all terms have; None
+    where it does not. Symbols are not 0."""
+    terms = zero.terms if isinstance(zero, Expr) else {}
+    at = [m for m in terms if any(x.name == name for x in m)]
+    if len(at) != 1 or any(x.args for x in at[0]) or sum(x.name == name for x in at[0]) != 1:
+        return None
+    common, factor = [x for x in at[0] if x.name != name], terms[at[0]]
+    found: dict[Any, int] = {}
+    for monomial, c in terms.items():
+        if monomial != at[0]:
+            rest = list(monomial)
+            for x in common:
+                if x not in rest:
+                    return None
+                rest.remove(x)
+            if c % factor or any(name in {y.name for y in atoms(Expr({(x,): 1}))} for x in rest):
+                return None
+            found[tuple(rest)] = -c // factor
+    return Expr(found) if any(found) else None  # a number that varies is no constant

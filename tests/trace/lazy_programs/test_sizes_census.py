@@ -26,7 +26,7 @@ FIRST = 3  # of these, which may compile
 
 BY_VALUE: dict[str, str] = {
     **{f"numpy.{name}": "searches of as many steps as sizes have bits" for name in ("digitize", "flatnonzero", "interp", "nonzero", "searchsorted")},
-    **dict.fromkeys(("numpy.corrcoef", "numpy.trace", "linalg.trace"), "the step of a slice"),
+    **dict.fromkeys(("numpy.trace", "linalg.trace"), "the step of a slice"),
     **{f"nn.{name}": "windows" for name in ("adaptive_avg_pool1d", "adaptive_avg_pool3d", "conv1d", "conv2d", "conv3d")},
     **{f"nn.conv_transpose{n}d": "windows" for n in (1, 2, 3)},
     "numpy.cumprod": "products of complex numbers",
