@@ -14,8 +14,8 @@ import hologram as hg
 from hologram.errors import HologramError
 from tests.fuzz.catalogue import catalogue
 from tests.fuzz.program import Program, function_of
+from tests.fuzz.resized import programs, resized
 from tests.fuzz.worlds import Hologram
-from tests.support.resized_programs import programs, resized
 
 _INTEGER = "needs the extent as a number while it is traced"
 _FITS = "the drawn shapes fit one size alone"

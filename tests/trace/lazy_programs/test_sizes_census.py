@@ -18,8 +18,8 @@ from hologram.settings import override
 from hologram.trace import lazy
 from tests.fuzz.catalogue import catalogue
 from tests.fuzz.program import Program, function_of
+from tests.fuzz.resized import programs, resized
 from tests.fuzz.worlds import Hologram
-from tests.support.resized_programs import programs, resized
 
 FACTORS = (2, 3, 4, 5)  # by which sizes grow, about
 FIRST = 3  # of these, which may compile
