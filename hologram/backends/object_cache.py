@@ -301,15 +301,35 @@ class Entry(NamedTuple):
     path: str
 
 
+MAX_MEASURED = 256  # entries whose sizes a process asks for when it first stores one; a disk may hold tens of thousands
+_FAR_BELOW_LIMIT = 0.75  # of the limit: where an estimate lies below, eviction can wait
 _bytes_known: dict[Path, int] = {}  # an estimate by folder: scanned once, then counted up; other processes write there too
 
 
 def _make_room(folder: Path, added: int) -> None:
     known = _bytes_known.get(folder)
-    total = _size(entries(folder)) if known is None else known + added
+    total = _estimated_size(folder) if known is None else known + added
     if total > settings.cache_limit:
         total = _evict(sorted(entries(folder)))
     _bytes_known[folder] = total
+
+
+def _estimated_size(folder: Path) -> int:
+    """The bytes of all entries; of many, by the sizes of some, unless that comes near the limit."""
+    names = os.listdir(folder)
+    if len(names) > MAX_MEASURED:
+        measured = [_file_size(os.path.join(folder, name)) for name in names[:: len(names) // MAX_MEASURED]]
+        estimate = sum(measured) * len(names) // len(measured)
+        if estimate < settings.cache_limit * _FAR_BELOW_LIMIT:
+            return estimate
+    return _size(entries(folder))
+
+
+def _file_size(path: str) -> int:
+    try:
+        return os.stat(path, follow_symlinks=False).st_size
+    except OSError:  # gone meanwhile
+        return 0
 
 
 def _evict(oldest_first: list[Entry]) -> int:

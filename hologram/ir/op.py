@@ -34,7 +34,7 @@ class Op:
     - ``arity``: number of inputs, None for any number.
     - ``attrs``: names of the static attributes, in the order in which ``Node.attrs`` holds them.
     - ``optional``: names of attributes that a node may have behind these; a node without them is the node that it was.
-    - ``sizes``: names of the attributes, tuples of integers, that hold extents and offsets, which may be symbols.
+    - ``sizes``: names of the attributes, integers or tuples of them, that hold extents and offsets, which may be symbols.
     - ``reference(*arrays, *attrs)``: the meaning, on NumPy arrays of the input types, giving an array of the result's type.
       For elementwise ops it is called on equal shapes or scalars.
     - ``algebra``: words of ``commutative associative idempotent involution``; ``identity`` the neutral element of an elementwise op,

@@ -14,6 +14,7 @@ from hologram.ir.node import Node
 from hologram.ir.op import Op
 from hologram.ir.symbolic import Int, is_static
 from hologram.numpy.arguments import array
+from hologram.numpy.arrangement.manipulation import diagonal_values
 from hologram.support.user_lines import located
 from hologram.trace.decisions import decided
 from hologram.trace.operators import broadcast_node, broadcast_shapes, common_type, node_of, wrap
@@ -85,7 +86,7 @@ def real(x: Tensor) -> Tensor:
 
 def diagonal(x: Tensor) -> Tensor:
     """The diagonals of matrices."""
-    return hnp.diagonal(x, 0, -2, -1)
+    return diagonal_values(x, 0, -2, -1)
 
 
 def is_complex(x: Tensor) -> bool:

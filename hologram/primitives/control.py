@@ -115,12 +115,12 @@ def _project(results: list[np.ndarray], index: int, *_: Any) -> np.ndarray:
     return results[index]
 
 
-def _control(name: str, infer: Any, reference: Any, *attrs: str) -> Op:
+def _control(name: str, infer: Any, reference: Any, *attrs: str, sizes: tuple[str, ...] = ()) -> Op:
     optional = () if name == "switch" else ("progress",)
-    return register(Op(name, "control", None, infer, reference, attrs=attrs, optional=optional, kinds="biufc", cost=0))
+    return register(Op(name, "control", None, infer, reference, attrs=attrs, optional=optional, kinds="biufc", cost=0, sizes=sizes))
 
 
-scan = _control("scan", _infer_scan, _scan, "body", "consts", "carries", "length", "reverse")
+scan = _control("scan", _infer_scan, _scan, "body", "consts", "carries", "length", "reverse", sizes=("length",))
 while_ = _control("while", _infer_while, _while, "cond", "body", "consts")
 switch = _control("switch", _infer_switch, _switch, "branches")
 project = register(Op("project", "project", 1, _infer_project, _project, attrs=("index", "shape", "dtype"), kinds="biufc", cost=0, sizes=("shape",)))
@@ -129,6 +129,11 @@ project = register(Op("project", "project", 1, _infer_project, _project, attrs=(
 def result_types(node: Node) -> list[Type]:
     """The types of all results of a node that has several; of a scan's stacked ones, those of an element."""
     return node.op.results(node.inputs, node.attrs) if node.op.results is not None else _types(bodies(node)[-1].graph.outputs)
+
+
+def projected_types(node: Node) -> list[Type]:
+    """The types of all results of a node that has several, as ``project`` nodes give them."""
+    return scan_results(node.attrs[0], node.attrs[2], node.attrs[3]) if node.op is scan else result_types(node)
 
 
 def progress_of(node: Node) -> tuple[str, ...]:

@@ -169,8 +169,8 @@ def _walk(roots: list[Any]) -> _Walk:
 
 
 def _is_kept(x: Node, reader: Op) -> bool:
-    """Whether the value of ``x`` is worth memory: what moves another one is not, nor a product that a sum takes unrounded."""
-    if x.op.kind == "movement" or x.op.kind in MULTI_RESULT:
+    """Whether the value of ``x`` is worth memory: what moves one other is not, nor a product that a sum takes unrounded."""
+    if (x.op.kind == "movement" and len(x.inputs) == 1) or x.op.kind in MULTI_RESULT:
         return False
     return x.op is not mul or not (reader in _SUMS or reader.kind == "movement")
 

@@ -392,6 +392,24 @@ def test_writers_and_readers_at_once() -> None:
     assert not wrong
 
 
+def test_a_store_measures_some_of_many_entries(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that first stores one does not ask for the size of each, unless the cache may be full."""
+    cache.store(cache.key("first"), CODE)
+    for i in range(1000):
+        (folder / f"{i:064x}{cache.SUFFIX}").write_bytes(b"x" * 1000)
+    scans: list[Path] = []
+    entries = cache.entries
+    monkeypatch.setattr(cache, "entries", lambda folder: scans.append(folder) or entries(folder))
+    monkeypatch.setattr(cache, "_bytes_known", {})
+    with override(cache_limit=10**7):
+        cache.store(cache.key("a"), CODE)
+    assert not scans and 900_000 < cache._bytes_known[folder] < 1_200_000
+    monkeypatch.setattr(cache, "_bytes_known", {})
+    with override(cache_limit=500_000):
+        cache.store(cache.key("b"), CODE)
+        assert scans and sum(p.stat().st_size for p in folder.iterdir()) <= 500_000
+
+
 def test_processes_that_write_at_once(folder: Path) -> None:
     code = (
         "from hologram.backends import object_cache as cache\n"

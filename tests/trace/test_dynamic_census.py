@@ -5,9 +5,6 @@ The fuzzer draws the arguments. :data:`REFUSED` says what is refused, and why; a
 
 from __future__ import annotations
 
-import dataclasses
-import zlib
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,15 +12,10 @@ import pytest
 
 import hologram as hg
 from hologram.errors import HologramError
-from tests.fuzz.arguments import draw
 from tests.fuzz.catalogue import catalogue
-from tests.fuzz.draft import Draft, Finding, Refused
-from tests.fuzz.generate import trimmed
 from tests.fuzz.program import Program, function_of
+from tests.fuzz.resized import programs, resized
 from tests.fuzz.worlds import Hologram
-
-DRAWS = 3  # programs that are drawn before a function counts as refused
-SEEDS = 30  # from which they are drawn
 
 _INTEGER = "needs the extent as a number while it is traced"
 _FITS = "the drawn shapes fit one size alone"
@@ -50,36 +42,6 @@ OF_SQUARES: dict[str, Any] = {  # what the fuzzer draws beside an identity of on
 }
 
 
-def _drawn(name: str, seed: int) -> Program | None:
-    """A program of one call of a function, some of whose arguments have axes that may be symbolic; None where nothing fits."""
-    d = Draft(np.random.default_rng([seed, zlib.crc32(name.encode())]), 600)
-    d.home_dtype, d.contents = "float32", "normal"
-    try:
-        with d.trace:
-            found = draw(d, name)
-    except (Refused, Finding, NotImplementedError):
-        return None
-    program = trimmed(d.program([v.ref for v in found]))
-    return program if any(n > 1 for i in program.inputs for n in i.shape) else None
-
-
-def _programs(name: str) -> Iterator[Program]:
-    found = 0
-    for seed in range(SEEDS):
-        program = _drawn(name, seed)
-        if program is not None:
-            yield program
-            found += 1
-        if found == DRAWS:
-            return
-
-
-def _resized(p: Program, by: int) -> Program:
-    """The same with longer arguments: equal extents stay equal, others different."""
-    inputs = [dataclasses.replace(i, shape=tuple(n * by + by - 1 if n > 1 else n for n in i.shape)) for i in p.inputs]
-    return p.with_(inputs=tuple(inputs))
-
-
 def _leaves(x: Any) -> list[np.ndarray]:
     return [np.asarray(e) for e in hg.tree.leaves(x)]
 
@@ -90,7 +52,7 @@ def _serves(p: Program, compared: tuple[int, ...]) -> bool:
     function = function_of(p, Hologram())
     f = hg.jit(function, dynamic=True, precision="exact")
     for by in (1, 2, 3)[: max(compared)]:
-        arrays = _resized(p, by).arrays()
+        arrays = resized(p, by).arrays()
         try:
             want = _leaves(hg.jit(function, dynamic=False, precision="exact")(*arrays)) if by in compared else None
         except HologramError:
@@ -122,7 +84,7 @@ def test_symbolic_extents_are_served_or_refused_by_the_table(name: str, everythi
     """Programs are drawn until one is served."""
     found = served = False
     with np.errstate(all="ignore"):
-        for program in _programs(name):
+        for program in programs(name):
             found = True
             if served := _serves(program, (1, 2, 3) if everything else (2,)):
                 break

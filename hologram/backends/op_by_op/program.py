@@ -38,7 +38,7 @@ _ALONG_AXES = ("reduce", "scan")
 _TERMS = (fused_mul, pair_dot)  # each is rounded with the sum that reads it
 
 PREPARE_NS = 1e5  # that a graph takes to be split into steps, ...
-REWRITE_NODE_NS = 5e4  # ... and each of its nodes, where rewrite rules change it
+REWRITE_NODE_NS = 1.2e5  # ... and each of its nodes, where rewrite rules change it
 STEP_NS = 1000  # of a step, besides its elements
 ELEMENT_NS = 0.5  # of an element, for each unit of its op's cost
 

@@ -9,20 +9,25 @@ import numpy as np
 from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
 from hologram.ir.node import Node
+from hologram.ir.symbolic import prod
 from hologram.numpy.along_axes.sorting import sort
-from hologram.numpy.arguments import array, weakly, wrap
+from hologram.numpy.arguments import array, reshaped, weakly, wrap
 from hologram.numpy.creation import full, zeros
 from hologram.numpy.elementwise.functions import FUNCTIONS
 from hologram.numpy.elementwise.functions import where as chosen
 from hologram.numpy.indexing.read import take
+from hologram.primitives.indexing import gather
 from hologram.support.user_lines import located
 from hologram.trace.array_classes import known_array
 from hologram.trace.checks import choice
 from hologram.trace.operators import extent_node, promoted
+from hologram.trace.recorder import record
 from hologram.trace.tensor import Tensor
 
 __all__ = ["digitize", "isin", "searchsorted"]
 
+MAX_COUNTED = 32  # elements of a sorted axis: of so few those that are smaller are counted, ...
+MAX_COMPARISONS = 1 << 14  # ... in so many comparisons
 MAX_SEARCH_STEPS = 48  # of a binary search in an axis of symbolic extent
 
 
@@ -47,8 +52,8 @@ def _comparable(x1: Any, x2: Any, what: str) -> tuple[Node, Node]:
 def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) -> Tensor:
     """Indices at which the elements of ``x2`` would be inserted into the sorted vector ``x1``; int64, of the shape of ``x2``.
 
-    ``side`` says whether before equal elements (``left``) or after them (``right``); ``sorter`` are indices that sort ``x1``. A binary search;
-    NaN is the largest. Raises ShapeError where ``x1`` has not one axis, ArgumentError for another side.
+    ``side`` says whether before equal elements (``left``) or after them (``right``); ``sorter`` are indices that sort ``x1``. A binary search,
+    or a count; NaN is the largest. Raises ShapeError where ``x1`` has not one axis, ArgumentError for another side.
 
     >>> hnp.searchsorted([10, 20, 30], [20, 25])
     Tensor([1, 2], dtype=int64)
@@ -66,11 +71,18 @@ def searchsorted(x1: Any, x2: Any, /, side: str = "left", sorter: Any = None) ->
     at: Any = zeros(v.shape, dtype=dtypes.int64)
     if isinstance(n, int) and n == 0:
         return at
+    comparisons = prod((n, *v.shape))
+    if isinstance(comparisons, int) and isinstance(n, int) and n <= MAX_COUNTED and comparisons <= MAX_COMPARISONS:
+        knots = ordered.reshape(n, *[1] * len(v.shape))
+        before = _less(knots, values) if side == "left" else ~_less(values, knots)
+        return before.astype(dtypes.int64).sum(0)
+    end, source = extent_node(n, dtypes.int64), wrap(array(ordered, "searchsorted"))
     for k in reversed(range(n.bit_length() if isinstance(n, int) else MAX_SEARCH_STEPS)):
         further = at + (1 << k)
-        here = take(ordered, further - 1, axis=0)
+        index = FUNCTIONS["minimum"](further, wrap(end)) - 1
+        here = wrap(reshaped(record(gather, (source._node, index._node), ((0,), (1,), 0)), v.shape))
         before = _less(here, values) if side == "left" else ~_less(values, here)
-        at = chosen((further <= wrap(extent_node(n, dtypes.int64))) & before, further, at)
+        at = chosen((further <= wrap(end)) & before, further, at)
     return at
 
 

@@ -13,7 +13,7 @@ from hologram.ir.symbolic import prod
 from hologram.numpy.along_axes import reductions as plain
 from hologram.numpy.along_axes.sorting import sort
 from hologram.numpy.arguments import array, axes_of, permuted, reshaped, wrap
-from hologram.numpy.arrangement.manipulation import diagonal
+from hologram.numpy.arrangement.manipulation import diagonal_values
 from hologram.numpy.complexes import conj, squared_modulus
 from hologram.numpy.creation import broadcast_common, rounded_product
 from hologram.numpy.elementwise.functions import FUNCTIONS, limits
@@ -427,6 +427,6 @@ def corrcoef(x: Any, y: Any = None, /, rowvar: bool = True) -> Tensor:
     matrix = cov(x, y, rowvar)
     if matrix.ndim == 0:
         return matrix / matrix
-    deviation = FUNCTIONS["sqrt"](diagonal(matrix))
+    deviation = FUNCTIONS["sqrt"](diagonal_values(matrix))
     scaled = matrix / deviation[:, None] / deviation[None, :]
     return FUNCTIONS["maximum"](FUNCTIONS["minimum"](scaled, 1.0), -1.0)

@@ -255,6 +255,21 @@ def diagonal(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tens
     >>> hnp.diagonal([[1, 2, 3], [4, 5, 6]], offset=1)
     Tensor([2, 6], dtype=int64)
     """
+    node, last, offset = _matrices(x, offset, axis1, axis2)
+    found = _diagonal_of(last, offset) if all(map(is_static, last.shape[-2:])) else _symbolic_diagonal_of(last, offset)
+    return viewed(x, node, found, why="diagonal gives a read-only view, as NumPy's: assign by indices, x[i, i] = v, or copy it first")
+
+
+def diagonal_values(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """As :func:`diagonal`, to compute with: no view, and one program for all sizes, where the step from one element to the next is no number."""
+    _, last, offset = _matrices(x, offset, axis1, axis2)
+    rows, columns = last.shape[-2:]
+    is_empty = isinstance(rows, int) and isinstance(columns, int) and not -rows < offset < columns
+    return wrap(_diagonal_of(last, offset) if is_empty else _symbolic_diagonal_of(last, offset))
+
+
+def _matrices(x: Any, offset: int, axis1: int, axis2: int) -> tuple[Node, Node, int]:
+    """``x`` as a node, the same with the axes of its matrices last, and the offset of the diagonal."""
     node = array(x, "diagonal")
     ndim = len(node.shape)
     if ndim < 2:
@@ -263,9 +278,7 @@ def diagonal(x: Any, /, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tens
     if down == across:
         raise located(ArgumentError(f"diagonal takes two axes, not {down} twice"))
     last = permuted(node, [*(i for i in range(ndim) if i not in (down, across)), down, across])
-    offset = integer(offset, "diagonal", "an offset")
-    found = _diagonal_of(last, offset) if all(map(is_static, last.shape[-2:])) else _symbolic_diagonal_of(last, offset)
-    return viewed(x, node, found, why="diagonal gives a read-only view, as NumPy's: assign by indices, x[i, i] = v, or copy it first")
+    return node, last, integer(offset, "diagonal", "an offset")
 
 
 def _diagonal_of(matrices: Node, offset: int) -> Node:

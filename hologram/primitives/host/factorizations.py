@@ -119,12 +119,18 @@ def wanted_of(mode: str) -> str:
     return mode.partition(" ")[0]
 
 
+def is_ordered(rows_less_columns: Int) -> bool:
+    """Whether extents tell whether there are at least as many rows as columns, or at most as many."""
+    low, high = bounds(rows_less_columns)
+    return (low is not None and low >= 0) or (high is not None and high <= 0)
+
+
 def smaller_extent(shape: Shape, mode: str) -> Int:
     """The number of singular values. Raises ShapeError where the mode does not tell it, or tells what is wrong."""
     m, n = shape[-2:]
     low, high = bounds(m - n)
     order = mode.removeprefix(wanted_of(mode))
-    if not order and (low is None or low < 0) and (high is None or high > 0):
+    if not order and not is_ordered(m - n):
         raise ShapeError(f"svd: whether matrices of shape {list(shape)} have more rows than columns must be known")
     is_tall = order == TALL or (not order and low is not None and low >= 0)
     if order and ((is_tall and high is not None and high < 0) or (not is_tall and low is not None and low > 0)):

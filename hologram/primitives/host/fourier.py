@@ -77,4 +77,4 @@ def _irfft(x: np.ndarray, axes: tuple[int, ...], n: int, norm: str) -> list[np.n
 _quiet = np.errstate(all="ignore")
 fft = define_host_op("fft", 1, _fft_results, _quiet(_fft), "axes", "inverse", "norm", kinds="c")
 rfft = define_host_op("rfft", 1, _rfft_results, _quiet(_rfft), "axes", "norm", kinds="f")
-irfft = define_host_op("irfft", 1, _irfft_results, _quiet(_irfft), "axes", "n", "norm", kinds="c")
+irfft = define_host_op("irfft", 1, _irfft_results, _quiet(_irfft), "axes", "n", "norm", kinds="c", sizes=("n",))

@@ -24,14 +24,22 @@ Type = tuple[Shape, DType]
 
 
 def define_host_op(
-    name: str, arity: int | None, results: Callable[..., list[Type]], reference: Any, *attrs: str, kinds: str = "fc", cost: int = 1
+    name: str,
+    arity: int | None,
+    results: Callable[..., list[Type]],
+    reference: Any,
+    *attrs: str,
+    kinds: str = "fc",
+    cost: int = 1,
+    sizes: tuple[str, ...] = (),
 ) -> Op:
-    """Defines a host op. ``results(inputs, attrs)`` raises ShapeError or DTypeError; ``reference`` gives a list of arrays of these types."""
+    """Defines a host op. ``results(inputs, attrs)`` raises ShapeError or DTypeError; ``reference`` gives a list of arrays of these types;
+    ``sizes`` are names of attributes that hold extents."""
 
     def infer(inputs: tuple[Node, ...], given: tuple[Any, ...]) -> Type:
         return results(inputs, given)[0]
 
-    return register(Op(name, "host", arity, infer, reference, attrs=attrs, kinds=kinds, cost=cost, results=results))
+    return register(Op(name, "host", arity, infer, reference, attrs=attrs, kinds=kinds, cost=cost, results=results, sizes=sizes))
 
 
 class Call(ABC):

@@ -19,8 +19,8 @@ from hologram.settings import settings
 from hologram.support import debug
 from hologram.trace.compiling import native_steps, op_by_op
 
-COMPILE_NS = 6e6  # that compiling a program takes, ...
-COMPILE_NODE_NS = 2e6  # ... and each of its nodes adds
+COMPILE_NS = 8e6  # that compiling a program takes, ...
+COMPILE_NODE_NS = 1e6  # ... and each of its nodes adds
 BUDGET = 1 / 2  # of what compiling takes, for one structure
 MAX_RUNS = 32  # of one expression with the same numbers by Python: what comes as often tends to come on
 KERNEL_RUNS = 8  # of it by Python, until native code gets it though ops of it have to be compiled first

@@ -32,7 +32,7 @@ from hologram.trace.lazy_programs.explanation import tell, tell_miss
 from hologram.trace.lazy_programs.immediate import BUDGET, compile_ns, is_small
 from hologram.trace.lazy_programs.notes import note, noted
 from hologram.trace.lazy_programs.recording import Recording
-from hologram.trace.lazy_programs.structure import Numbers, clear_memos, storage_of
+from hologram.trace.lazy_programs.structure import Numbers, clear_memos, places, storage_of
 from hologram.trace.lazy_programs.value_rules import depends_on_values
 from hologram.trace.recorder import remember
 
@@ -43,7 +43,7 @@ _FREQUENT_USES = 64  # of one set of numbers until it gets a program by value, w
 _FREQUENT_LARGE_USES = 4  # the same of sizes of large arrays, for which it is faster
 _FREQUENT_SETS = 8  # that may do so, for one structure
 _KNOWN_LIMIT = 256
-_MAX_NODES = 256  # of a graph whose sizes become symbols
+_MAX_NODES = 4096  # of a graph whose sizes become symbols
 # --- programs --------------------------------------------------------------------------------------------------------
 
 
@@ -68,7 +68,7 @@ class Program:
         groups, defined = made.slots, made.defined
         ranges = dict.fromkeys(made.extents(), (2, MAX_EXTENT))
         for n, (least, most) in made.conditions().items():
-            ranges[n] = max(least, ranges.get(n, (0, 0))[0]), most
+            ranges[n] = max(least, ranges[n][0]) if n in ranges else least, most
         varying = {*constants, *(i for slots in groups.values() for i in slots)}
         self._fixed = _getter([i for i in range(len(numbers)) if i not in varying])
         self._values = self._fixed(numbers)
@@ -286,6 +286,12 @@ def clear() -> None:
     clear_memos()
 
 
+def _nodes_of(order: Sequence[Any], slots: Sequence[int]) -> set[Any]:
+    """The nodes that have the numbers in ``slots``."""
+    of = [node for node, names in places(order) for _ in names]
+    return {of[i] for i in slots}
+
+
 def _generalised(walk: Any, before: Numbers, noted: Numbers | None) -> Generalised | str:
     """The program in which what differs from the numbers before is an operand; why there is none, where there can be none."""
     structure: Structure = walk.structure
@@ -301,7 +307,7 @@ def _generalised(walk: Any, before: Numbers, noted: Numbers | None) -> Generalis
         return "a size is below 2"
     if sizes and len(walk.order) > _MAX_NODES:
         return f"it has more than {_MAX_NODES} nodes"
-    if depends_on_values(walk.order):
+    if depends_on_values(walk.order, _nodes_of(walk.order, differing)):
         return "rewrite rules look at its numbers"
     groups: dict[tuple[int, int], list[int]] = {}
     for i in sizes:

@@ -11,8 +11,9 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.ir.aval import aval
-from hologram.ir.leaves import const, leaf
-from hologram.ir.node import Node
+from hologram.ir.graph import Body
+from hologram.ir.leaves import const, input_, leaf
+from hologram.ir.node import Node, const_value
 from hologram.ir.op import Op
 from hologram.primitives.markers import place
 from hologram.trace.recorder import remember, storage_module
@@ -64,6 +65,8 @@ def storage_of(attrs: tuple[str, bytes]) -> Any:
     return storage_module().of_bits(aval(dtypes.of(attrs[0]), ()), attrs[1])
 
 
+_BLIND = ("add", "sub", "lt", "le", "gt", "ge", "eq", "ne", "max", "min")  # ops for which a float in a body is any float, but those known to rules
+
 # --- structures ------------------------------------------------------------------------------------------------------
 
 
@@ -87,6 +90,8 @@ def form(op: Op, attrs: tuple[Any, ...]) -> Form:
 def _make_form(op: Op, attrs: tuple[Any, ...]) -> Form:
     if op is const:
         return ((attrs[0],), (attrs,)) if _is_number(attrs) else (attrs, ())
+    if op.kind == "control":
+        return _form_of_control(op, attrs)
     if not op.sizes:
         return attrs, ()
     which = _is_size.get(op)
@@ -96,10 +101,69 @@ def _make_form(op: Op, attrs: tuple[Any, ...]) -> Form:
     numbers: tuple[int, ...] = ()
     for is_size, value in zip(which, attrs, strict=False):
         if is_size:
-            numbers += value
-            value = len(value)
+            if type(value) is tuple:
+                numbers += value
+                value = len(value)
+            else:
+                numbers += (value,)
+                value = 1
         rest.append(value)
     return tuple(rest), numbers
+
+
+def _form_of_control(op: Op, attrs: tuple[Any, ...]) -> Form:
+    """The form of attributes that hold bodies, whose numbers are the control node's."""
+    rest: list[Any] = []
+    numbers: Numbers = ()
+    for name, value in op.named(attrs):
+        held = [b for b in as_tuple(value) if type(b) is Body]
+        for body in held:
+            structure, own = _form_of_body(body)
+            rest.append(structure)
+            numbers += own
+        if name in op.sizes:
+            numbers += as_tuple(value)
+        elif not held:
+            rest.append(value)
+    return tuple(rest), numbers
+
+
+def _form_of_body(body: Body) -> Form:
+    structure: list[Any] = []
+    numbers: Numbers = ()
+    number: dict[Node, int] = {}
+    for x, rest, own in body_forms(body):
+        number[x] = len(number)
+        structure.append((x.op, rest, tuple([number[i] for i in x.inputs])))
+        numbers += own
+    return (tuple(structure), tuple([number[x] for x in body.graph.outputs])), numbers
+
+
+def body_forms(body: Body) -> Iterator[tuple[Node, tuple[Any, ...], Numbers]]:
+    """The nodes of a body, inputs first, with their forms. Floats are numbers, too, where no rule looks at them."""
+    nodes = body.graph.nodes()
+    blind = (*_BLIND, "mul") if not any(map(_may_double, nodes)) else _BLIND
+    seen = {i for x in nodes if x.op.name not in blind for i in x.inputs} | set(body.graph.outputs)
+    for x in nodes:
+        if x.op is input_:
+            index, shape, dtype, token = x.attrs
+            yield x, (index, len(shape), dtype, token), shape
+        elif x.op is const and x not in seen and _is_operand(x.attrs):
+            yield x, x.attrs[:1], (x.attrs,)
+        else:
+            yield x, *form(x.op, x.attrs)
+
+
+def _may_double(x: Node) -> bool:
+    """Whether a node of a body may be a double or a half, into whose factor rules take another factor."""
+    if x.op is const:
+        return x.dtype.kind in "fc" and abs(const_value(x)) in (2, 0.5)
+    return x.op.name in ("tanh", "sigmoid") or (x.op.name == "add" and x.inputs[0] is x.inputs[1])
+
+
+def as_tuple(value: Any) -> tuple[Any, ...]:
+    """What an attribute holds that is one thing, or several."""
+    return value if type(value) is tuple else (value,)
 
 
 def _is_number(attrs: tuple[Any, ...]) -> bool:
@@ -111,7 +175,9 @@ def _names(op: Op, attrs: tuple[Any, ...]) -> tuple[str, ...]:
     """What the numbers of a node's attributes are called."""
     if op is const:
         return ("a constant",) if _is_number(attrs) else ()
-    return tuple([f"{op.name}'s {name}" for name, value in op.named(attrs) if name in op.sizes for _ in value])
+    if op.kind == "control":
+        return (f"a number in {op.name}",) * len(form(op, attrs)[1])
+    return tuple([f"{op.name}'s {name}" for name, value in op.named(attrs) if name in op.sizes for _ in as_tuple(value)])
 
 
 def places(order: Sequence[Node]) -> Iterator[tuple[Node, tuple[str, ...]]]:

@@ -76,6 +76,13 @@ SIZED: dict[str, Callable[[Any, int], Any]] = {
     "factors": lambda x, k: hg.linalg.qr(hnp.asarray(X[: k * k].reshape(k, k))),
     "eigenvalues": lambda x, k: hg.linalg.eigh(hnp.outer(x[:k], x[:k]) + hnp.eye(k)),
     "transformed and sorted": lambda x, k: hnp.sort(hnp.real(hg.fft.fft(hnp.asarray(X[:k]))) * 2),
+    "singular values of tall matrices": lambda x, k: hg.linalg.svd(hnp.asarray(X[: 4 * k].reshape(k, 4))),
+    "singular values of wide matrices": lambda x, k: hg.linalg.svd(hnp.asarray(X[: 17 * k].reshape(k, 17)), full_matrices=False),
+    "least squares": lambda x, k: hnp.linalg.lstsq(hnp.asarray(X[: 4 * k].reshape(k, 4)) + hnp.eye(k, 4), x[:k])[0],
+    "a determinant": lambda x, k: hnp.linalg.slogdet(hnp.asarray(X[: k * k].reshape(k, k)) + hnp.eye(k) * 9),
+    "a real inverse transform": lambda x, k: hnp.fft.irfft(hnp.asarray(X[: k // 2 + 1]) * 1j, k),
+    "the last of sums": lambda x, k: hnp.cumsum(x[:k])[-1],
+    "a deviation": lambda x, k: hnp.std(x[:k], where=x[:k] > 0.6),
     "stacked factors": lambda x, k: hg.linalg.cholesky(hnp.broadcast_to(hnp.eye(4) * 3, (k, 4, 4)) + 0.5),
 }
 
