@@ -500,7 +500,7 @@ def unary_operator(op: Op) -> Callable[[Any], Any]:
         if type(x) is not tensor_class:
             return t
         node: Any = t._node
-        if type(node) is Pending and x._node is node.inputs[0]:
+        if type(node) is Pending and node.op is op and x._node is node.inputs[0]:
             results[x._node.dtype] = node.dtype
         return t
 

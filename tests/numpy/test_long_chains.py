@@ -10,8 +10,9 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
+from hologram.primitives.scalar.elementwise import add, neg
 from hologram.trace import tree
-from hologram.trace.operators import CUT_DEPTH, DEPTH_LIMIT
+from hologram.trace.operators import CUT_DEPTH, DEPTH_LIMIT, binary_operator, unary_operator
 
 A = np.arange(6.0).reshape(2, 3)
 LONG = (DEPTH_LIMIT, CUT_DEPTH + 64)
@@ -25,6 +26,7 @@ OPS: dict[str, Callable[[Any], Any]] = {
     "atleast_3d": hnp.atleast_3d, "meshgrid": lambda x: hnp.meshgrid(x[0], x[1]), "sum": lambda x: x.sum(0), "sort": lambda x: hnp.sort(-x),
     "concat": lambda x: hnp.concat([x, x]), "where": lambda x: hnp.where(x > 1, x, 0), "at": lambda x: x.at[0].set(1), "matmul": lambda x: x @ x.T,
     "windows": lambda x: hnp.lib.stride_tricks.sliding_window_view(x, 2, 1), "roll": lambda x: hnp.roll(x, 1), "qr": hnp.linalg.qr,
+    "an op met first": lambda x: unary_operator(neg)(x), "two operands met first": lambda x: binary_operator(add)(x, x),
     "loop": lambda x: hg.fori_loop(0, 2, lambda i, c: c + i, x),
 }  # fmt: skip
 
