@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any
 
 realise: Callable[..., None]  # (*tensors): computes pending Tensors
+relieve: Callable[[Any], None]  # (tensor): cuts a long chain of pending ops
 shown: Callable[[Any], Any]  # (tensor): a view's elements as an array, None for other Tensors
 tensor_beside: Callable[[Any, Any], Any]  # (numbers, dtype): the Tensor of nested lists beside an operand of a type
 put: Callable[[Any, Any], Any]  # (tensor, device): as hologram.device_put
@@ -29,6 +30,7 @@ write_report_data: Callable[..., None]  # (path, data): the same in JSON
 
 _MODULES = {
     "realise": "trace.lazy",
+    "relieve": "trace.lazy_programs.cuts",
     "shown": "trace.lazy",
     "tensor_beside": "trace.convert",
     "put": "trace.convert",

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from hologram.dtypes import DType
 from hologram.ir.op import Op
 from hologram.trace import operators, recorder
-from hologram.trace.operators import DEPTH_LIMIT, own_leaf, relieve
+from hologram.trace.operators import CUT_DEPTH, own_leaf, relieve
 from hologram.trace.recorder import Pending, remember
 from hologram.trace.replayed import replayed
 
@@ -65,6 +65,6 @@ def _recorded(op: Op, below: Any, found: Recorded) -> Any:
     node.depth = below.depth + 1
     t = operators.tensor_class()
     t._node, t._storage, t._weak = node, None, False
-    if node.depth > DEPTH_LIMIT:
+    if node.depth > CUT_DEPTH:
         relieve(t)
     return t

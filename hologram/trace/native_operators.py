@@ -41,7 +41,7 @@ def make_native() -> None:
     from hologram.backends.native.code.object_layout import UnknownLayout
 
     try:
-        recorder.pending = recording.prepare(weak_constants, operators.DEPTH_LIMIT)
+        recorder.pending = recording.prepare(weak_constants, operators.CUT_DEPTH)
     except UnknownLayout:
         return
     _is_native = True

@@ -35,6 +35,7 @@ from hologram.trace.tree import divided
 SCALARS = (bool, int, float, complex)
 SEQUENCES = (list, tuple, range)  # of numbers, which ops take for arrays
 DEPTH_LIMIT = 1000  # pending ops on one path; a longer chain is realised as it is recorded
+CUT_DEPTH = 128  # from which on that may be, where values are small
 Tensor: TypeAlias = Any  # a Tensor, whose class is written in terms of this module
 tensor_class: Any = object  # that class, set by hologram.trace.tensor
 
@@ -43,7 +44,7 @@ def wrap(node: Node, weak: bool = False) -> Tensor:
     """The Tensor of a node just recorded."""
     t = tensor_class()
     t._node, t._storage, t._weak = node, None, weak
-    if isinstance(node, Pending) and node.depth > DEPTH_LIMIT:
+    if isinstance(node, Pending) and node.depth > CUT_DEPTH:
         relieve(t)
     return t
 
@@ -370,10 +371,9 @@ def own_leaf(t: Tensor) -> Node | None:
 
 
 def relieve(t: Tensor) -> None:
-    """Realises the end of a long chain of pending ops; not inside a vmap, where it may have no value."""
-    if recorder.stacking():
-        return
-    hooks.realise(t)
+    """Cuts a long chain of pending ops; not inside a vmap, where it may have no value."""
+    if not recorder.stacking():
+        hooks.relieve(t)
 
 
 def _remember(node: Any, dtype: DType, scalar: Any) -> None:
@@ -483,7 +483,7 @@ def binary_operator(op: Op, swapped: bool = False, general: Callable[[Any, Any],
         t._node = node
         t._storage = None
         t._weak = weak
-        if depth >= DEPTH_LIMIT:
+        if depth >= CUT_DEPTH:
             relieve(t)
         return t
 
@@ -500,7 +500,7 @@ def unary_operator(op: Op) -> Callable[[Any], Any]:
         if type(x) is not tensor_class:
             return t
         node: Any = t._node
-        if type(node) is Pending and x._node is node.inputs[0]:
+        if type(node) is Pending and node.op is op and x._node is node.inputs[0]:
             results[x._node.dtype] = node.dtype
         return t
 
@@ -527,7 +527,7 @@ def unary_operator(op: Op) -> Callable[[Any], Any]:
         t._node = node
         t._storage = None
         t._weak = x._weak
-        if depth >= DEPTH_LIMIT:
+        if depth >= CUT_DEPTH:
             relieve(t)
         return t
 

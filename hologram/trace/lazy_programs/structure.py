@@ -150,6 +150,8 @@ def body_forms(body: Body) -> Iterator[tuple[Node, tuple[Any, ...], Numbers]]:
             yield x, (index, len(shape), dtype, token), shape
         elif x.op is const and x not in seen and _is_operand(x.attrs):
             yield x, x.attrs[:1], (x.attrs,)
+        elif x.op.kind == "mark" and x.op is not place:  # which says how to differentiate, and nothing of values
+            yield x, (), ()
         else:
             yield x, *form(x.op, x.attrs)
 
