@@ -9,6 +9,7 @@ behind which a chain was cut already. Of a loop that leaves one program, or as m
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from hologram.ir.leaves import const, leaf
@@ -24,13 +25,15 @@ from hologram.trace.tensor import Tensor
 
 _EVERY = 64  # depths at which a chain is looked at
 
+keepers: list[Callable[[], bool]] = []  # whether values wait for who records them, and cuts chains in another way
+
 _cuts: dict[Any, None] = {}  # the forms of nodes behind which chains were cut
 
 
 def relieve(t: Tensor) -> None:
     """Realises a part of what ``t`` is computed from, or all, where a chain of it is too long."""
     node: Any = t._node
-    if node.depth <= DEPTH_LIMIT and (node.depth % _EVERY or math.prod(node.shape) > MAX_ELEMENTS):
+    if node.depth <= DEPTH_LIMIT and (node.depth % _EVERY or math.prod(node.shape) > MAX_ELEMENTS or any([keeps() for keeps in keepers])):
         return
     order = _measured(node)
     if node.depth > DEPTH_LIMIT:

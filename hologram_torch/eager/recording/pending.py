@@ -12,6 +12,7 @@ from weakref import ref
 
 import hologram as hg
 from hologram.trace import recorder
+from hologram.trace.lazy_programs import cuts
 
 MAX_LOOP_RECORDED = 512  # what a loop may record before it is cut at the end of a turn; below the depth at which Hologram realises a chain
 MAX_RECORDED = 2048  # what may be recorded in all
@@ -20,6 +21,8 @@ _notes: list[ref[Any]] = []  # of the storages that have been given values since
 _expected: list[tuple[hg.Tensor, Exception]] = []  # what is to be true of the values computed next, and the error where it is not
 _collected = threading.local()
 _first: Any = None  # what tells the first op of the record from others
+
+cuts.keepers.append(lambda: bool(_notes))
 
 
 def note(impl: Any) -> None:
