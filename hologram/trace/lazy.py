@@ -168,11 +168,14 @@ def _walk(roots: list[Any]) -> _Walk:
     return _Walk(roots, MAX_DEVICE_SCALARS) if walk.device is not None and len(walk.scalars) > MAX_DEVICE_SCALARS else walk
 
 
+def is_storable(x: Node) -> bool:
+    """Whether ``x`` has a value that is worth memory: what moves one other has not, nor what has several results."""
+    return (x.op.kind != "movement" or len(x.inputs) != 1) and x.op.kind not in MULTI_RESULT
+
+
 def _is_kept(x: Node, reader: Op) -> bool:
-    """Whether the value of ``x`` is worth memory: what moves one other is not, nor a product that a sum takes unrounded."""
-    if (x.op.kind == "movement" and len(x.inputs) == 1) or x.op.kind in MULTI_RESULT:
-        return False
-    return x.op is not mul or not (reader in _SUMS or reader.kind == "movement")
+    """Whether the value of ``x`` is kept when ``reader`` needs it once more: not that of a product that a sum takes unrounded."""
+    return is_storable(x) and (x.op is not mul or not (reader in _SUMS or reader.kind == "movement"))
 
 
 def realise(*tensors: Tensor) -> None:

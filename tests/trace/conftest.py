@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from hologram.settings import override
 from hologram.trace import compiling, lazy
+
+
+@pytest.fixture
+def compiled_at_once() -> Iterator[None]:
+    """Nothing runs op by op, and what earlier processes noted plays no part."""
+    with override(op_by_op=False, cache=False):
+        yield
 
 
 @pytest.fixture

@@ -14,10 +14,9 @@ from typing import Any
 
 from hologram.ir.leaves import const, leaf
 from hologram.ir.node import Node
-from hologram.ir.op import MULTI_RESULT
 from hologram.ir.traversal import topological
 from hologram.primitives.scalar.elementwise import mul
-from hologram.trace.lazy import realise
+from hologram.trace.lazy import is_storable, realise
 from hologram.trace.lazy_programs.immediate import MAX_ELEMENTS
 from hologram.trace.operators import CUT_DEPTH, DEPTH_LIMIT
 from hologram.trace.recorder import remember
@@ -80,7 +79,7 @@ def _depth(x: Any) -> int:
 
 def _is_inner(x: Node) -> bool:
     """Whether a value is not worth memory, or may be taken unrounded by what reads it: then a cut behind it would show in the bits."""
-    return x.op is mul or x.op.kind in MULTI_RESULT or (x.op.kind in ("movement", "mark") and len(x.inputs) == 1)
+    return x.op is mul or not is_storable(x) or (x.op.kind == "mark" and len(x.inputs) == 1)
 
 
 def _form(x: Node) -> Any:

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.settings import override
 from hologram.trace.lazy_programs import cuts
 from hologram.trace.operators import CUT_DEPTH, DEPTH_LIMIT
 
@@ -79,9 +78,9 @@ def run(name: str, steps: int, read: bool) -> list[np.ndarray]:
 
 
 @pytest.mark.parametrize("name", [name for name in LOOPS if name != "elements"])  # each of which is at another index
+@pytest.mark.usefixtures("compiled_at_once")
 def test_loops_that_read_nothing_have_few_programs_all_of_them_small(name: str, compilations: list[Any]) -> None:
-    with override(op_by_op=False, cache=False):
-        run(name, STEPS, False)
+    run(name, STEPS, False)
     assert len(compilations) <= MOST
     assert max(len(graph.nodes()) for graph in compilations) < 8 * CUT_DEPTH
 

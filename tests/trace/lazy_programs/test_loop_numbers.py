@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,6 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.settings import override
 from hologram.trace import lazy
 
 X = np.linspace(0.5, 1.5, 400, dtype=np.float32)
@@ -18,11 +17,7 @@ SQUARE = X[:36].reshape(6, 6) / 8
 NUMBERS = (7, 12, 5, 11, 19, 8, 30)
 
 
-@pytest.fixture(autouse=True)
-def compiled_at_once() -> Iterator[None]:
-    """Nothing runs op by op, and what earlier processes noted plays no part."""
-    with override(op_by_op=False, cache=False):
-        yield
+pytestmark = pytest.mark.usefixtures("compiled_at_once")
 
 
 def nested(x: Any, k: int) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,11 +25,7 @@ X = np.linspace(0.5, 1.5, 300, dtype=np.float32)
 INTEGERS = np.arange(-40, 60)
 
 
-@pytest.fixture(autouse=True)
-def compiled_at_once() -> Iterator[None]:
-    """Nothing runs op by op, and what earlier processes noted plays no part."""
-    with override(op_by_op=False, cache=False):
-        yield
+pytestmark = pytest.mark.usefixtures("compiled_at_once")
 
 
 def outer(xp: Any, x: Any, k: int) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,6 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.settings import override
 
 R = np.random.default_rng(0)
 X = R.standard_normal((6, 4, 3)).astype(np.float32)
@@ -19,11 +18,7 @@ STEPS = 8
 WARM = 4  # steps that may compile: the second is recorded of computed weights, and one that has another number makes that an operand
 
 
-@pytest.fixture(autouse=True)
-def compiled_at_once() -> Iterator[None]:
-    """Nothing runs op by op, and what earlier processes noted plays no part."""
-    with override(op_by_op=False, cache=False):
-        yield
+pytestmark = pytest.mark.usefixtures("compiled_at_once")
 
 
 def recurrent(cell: Callable[..., Any]) -> Callable[[Any, int], Any]:
