@@ -51,7 +51,7 @@ def test_a_new_expression_compiles_nothing_and_one_that_keeps_coming_is_compiled
 
 @pytest.mark.skipif(why_not_native() is not None, reason=f"no native calls: {why_not_native()}")
 def test_native_code_runs_what_comes_again_until_compiling_pays(compilations: list[Any], walks: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numbers, "BUDGET", 5e-2)
+    monkeypatch.setattr(numbers, "BUDGET", 8e-2)
     x = hg.tensor(X)
     first = np.asarray(_expression(x))
     for _ in range(20):
