@@ -63,7 +63,7 @@ class Watch:
         del self._waits[number]
 
     def end(self) -> None:
-        """No more looks. The thread has then ended: one inside of the engine when the interpreter ends would abort the process."""
+        """No more looks. The thread has then ended, so it is not inside of the engine while the interpreter ends."""
         self._end.set()
         if self._store is not None:
             self._interrupts.end()

@@ -9,11 +9,12 @@ How late a value is depends on the body alone: it is the longest way from a carr
 
 from __future__ import annotations
 
+from hologram.graph.legalize.loop_steps import with_changed_steps
 from hologram.graph.multiply_add import product_of
-from hologram.ir.graph import Body, Graph
+from hologram.ir.graph import Graph
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE
-from hologram.primitives.control import scan, while_, with_bodies
+from hologram.primitives.control import scan
 
 _EARLY = -1  # of what no carry is needed for
 _CONTROL_COST = 1000  # of a loop or branch, which is later than arithmetic beside it
@@ -21,17 +22,7 @@ _CONTROL_COST = 1000  # of a loop or branch, which is later than arithmetic besi
 
 def put_late_products_first(graph: Graph) -> Graph:
     """``graph`` with loops whose sums have the later of two products first; the graph itself where there are none."""
-    changed = {n: body for n in graph.nodes() if n.op in (scan, while_) and (body := _changed(n)) is not None}
-    if not changed:
-        return graph
-    build = Builder()
-    image: dict[Node, Node] = {}
-    for n in graph.nodes():
-        attrs = n.attrs
-        if n in changed:
-            attrs = with_bodies(n, [Body(changed[n])] if n.op is scan else [n.attrs[0], Body(changed[n])])
-        image[n] = build(n.op, tuple([image[x] for x in n.inputs]), attrs)
-    return graph.mapped(image)
+    return with_changed_steps(graph, _changed)
 
 
 def _changed(loop: Node) -> Graph | None:

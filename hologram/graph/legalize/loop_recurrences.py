@@ -18,10 +18,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from hologram.ir.graph import Body, Graph
+from hologram.graph.legalize.loop_steps import with_changed_steps
+from hologram.ir.graph import Graph
 from hologram.ir.node import Builder, Node
 from hologram.ir.traversal import users_of
-from hologram.primitives.control import scan, while_, with_bodies
+from hologram.primitives.control import scan
 
 MAX_NODES = 512  # of a body: a larger one has more to do than to wait
 MAX_CARRIES = 16  # scalars among them
@@ -35,17 +36,7 @@ _EARLY = -1
 
 def shorten_recurrences(graph: Graph) -> Graph:
     """``graph`` with loops whose steps wait less for one another; the graph itself where there are none."""
-    shorter = {n: body for n in graph.nodes() if n.op in (scan, while_) and (body := _shortened(n)) is not None}
-    if not shorter:
-        return graph
-    build = Builder()
-    image: dict[Node, Node] = {}
-    for n in graph.nodes():
-        attrs = n.attrs
-        if n in shorter:
-            attrs = with_bodies(n, [Body(shorter[n])] if n.op is scan else [n.attrs[0], Body(shorter[n])])
-        image[n] = build(n.op, tuple([image[x] for x in n.inputs]), attrs)
-    return graph.mapped(image)
+    return with_changed_steps(graph, _shortened)
 
 
 def _shortened(loop: Node) -> Graph | None:
