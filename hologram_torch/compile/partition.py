@@ -40,6 +40,7 @@ from hologram_torch.compile.sized_forms import FORMS as SIZED
 from hologram_torch.compile.sized_forms import is_symbolic
 from hologram_torch.compile.symbolic_sizes import SymbolicSizes
 from hologram_torch.compile.targets import HOST, why_not
+from hologram_torch.compile.user_lines import UNKNOWN, line_of
 
 _SEEDED = torch.Tag.nondeterministic_seeded
 _ASSIGN = torch.ops.aten.copy_.default
@@ -102,7 +103,7 @@ class Partition:
     def _try_all(self) -> None:
         """Records every node once, to find out which ones Hologram has."""
         with Trace("graph") as trace:
-            trace.line = ("graph", 0)
+            trace.line = UNKNOWN
             values: dict[fx.Node, Any] = {}
             for node in self.graph.nodes:
                 if node.op == "call_function" and not self._is_number(node):
@@ -378,7 +379,7 @@ class Partition:
     def record(self, segment: Segment) -> Graph:
         """Records the segment as a graph of Hologram, from the base arrays of its inputs to those of its outputs."""
         with Trace("graph") as trace:
-            trace.line = ("graph", 0)
+            trace.line = UNKNOWN
             values: dict[fx.Node, Any] = {}
             for x in segment.inputs:
                 layout = self.layout(x)
@@ -388,10 +389,12 @@ class Partition:
                 values[x] = shown(layout, hg.asarray(base_array(self.frozen[x], layout.base)))
             out_of_range: list[Tensor] = []
             for node in segment.nodes:
+                trace.line = line_of(node)
                 values[node], found = self.bodies.checked(lambda node=node: self._computed(node, values.__getitem__))  # type: ignore[misc]
                 found += indices_out_of_range(node, values)
                 segment.indexing += [f"{node.name} = {node.target}"] * bool(found)
                 out_of_range += found
+            trace.line = UNKNOWN
             results = [base_of(self.output_layout(segment, x), values[x]) for x in segment.outputs]
             if out_of_range:
                 before = [] if segment.device == HOST else [wrap(trace.input((), dtype_of(torch.bool)))]

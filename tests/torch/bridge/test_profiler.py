@@ -11,6 +11,7 @@ from torch.profiler import ProfilerActivity
 import hologram as hg
 import hologram_torch
 from hologram.profiling import ranges, switch
+from hologram_torch.compile.user_lines import UNKNOWN
 
 
 def model(x: Any, w: Any) -> Any:
@@ -55,6 +56,22 @@ def test_compiled_models_are_in_profiles() -> None:
         got = [f(X, W) for _ in range(2)]
     assert all(torch.equal(y, want) for y in got) and sum(program.calls for program in p.programs) == 2
     assert any("matmul" in k.name and k.calls == 2 for k in p.kernels)
+
+
+def test_kernels_of_compiled_models_have_the_lines_of_the_model_and_those_backward_of_what_they_derive() -> None:
+    def loss(x: torch.Tensor) -> torch.Tensor:
+        y = torch.softmax(x @ W, -1)
+        return (y * y).sum()
+
+    f, x = torch.compile(loss, backend="hologram"), X.clone().requires_grad_()
+    f(x).backward()
+    with hg.profile() as p:
+        f(x).backward()
+    first = loss.__code__.co_firstlineno
+    found = {line for k in p.kernels for line in k.lines}
+    assert found - {UNKNOWN} == {(__file__, first + 1), (__file__, first + 2)}
+    products = [k for k in p.kernels if "matmul" in k.name]
+    assert len(products) == 2 and all((__file__, first + 1) in k.lines for k in products)
 
 
 def test_wrapped_functions_are_ranges() -> None:
