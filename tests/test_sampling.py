@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.support.runner.sampling import covering, one_in
+from tests.support.runner.sampling import covering, not_sampled, one_in
 
 R = np.random.default_rng(0)
 
@@ -35,6 +36,36 @@ def test_parts_of_costly_cases_are_alike_in_size_and_have_each_case_once(parts: 
     assert sorted(name for sample in samples for name in sample) == sorted(names)
     assert max(map(len, samples)) - min(map(len, samples)) <= 1
     assert samples == [one_in(parts, reversed(names), seed + parts) for seed in range(parts)]
+
+
+MODULE = """
+import pytest
+
+pytestmark = pytest.mark.costly(3)
+
+
+def test_alone(): ...
+
+
+@pytest.mark.parametrize("i", range(5))
+def test_cases(i): ...
+
+
+@pytest.mark.costly(2)
+@pytest.mark.parametrize("i", range(4))
+def test_cases_of_their_own(i): ...
+"""
+
+
+def test_costly_modules_are_sampled_as_a_whole(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    path = tmp_path / "test_costly.py"
+    path.write_text(MODULE)
+    items = [item for item in pytest.Module.from_parent(request.session, path=path).collect() if isinstance(item, pytest.Item)]
+    samples = [{item.name for item in items} - {item.name for item in not_sampled(items, seed)} for seed in range(6)]
+    own = [{name for name in sample if "own" in name} for sample in samples]
+    assert [len(sample) for sample in own] == [2] * 6 and len(own[0] | own[1]) == 4
+    others = [sample - of_its_own for sample, of_its_own in zip(samples, own, strict=True)]
+    assert [len(sample) for sample in others] == [2] * 6 and len(set.union(*others[:3])) == 6
 
 
 @pytest.mark.parametrize("case", range(3))

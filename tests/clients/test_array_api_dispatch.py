@@ -16,6 +16,8 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram.errors import FallbackWarning
 
+pytestmark = pytest.mark.costly(2)
+
 ROOT = Path(__file__).parents[2]
 PROGRAM = "tests.support.clients.scipy_calls"
 SAMPLE = 12  # calls in a run without --all

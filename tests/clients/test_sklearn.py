@@ -13,6 +13,8 @@ import pytest
 
 import hologram as hg
 
+pytestmark = pytest.mark.costly(2)
+
 ROOT = Path(__file__).parents[2]
 PROGRAM = "tests.support.clients.sklearn_checks"
 SAMPLE = 5  # checks in a run without --all

@@ -20,6 +20,8 @@ from hologram.distributed.checkpoint import background, folder
 from tests.support.distributed.launching import ROOT, end, needs_torch, torchrun
 from tests.support.runner.libraries import library
 
+pytestmark = pytest.mark.costly(2)
+
 library("safetensors.numpy")
 P = PartitionSpec
 WRITER = "hologram.distributed.checkpoint.background.write_parts"

@@ -9,6 +9,8 @@ import hologram as hg
 from examples import data_parallel
 from hologram.distributed import NamedSharding, PartitionSpec, make_array_from_process_local_data, process_count, simulate
 
+pytestmark = pytest.mark.costly(2)
+
 
 @pytest.mark.parametrize("zero", [False, True])
 def test_ranks_learn_what_one_learns(zero: bool) -> None:

@@ -12,6 +12,8 @@ from hologram.distributed import simulate
 from tests.support.distributed import examples
 from tests.support.distributed.launching import end, needs_torch, torchrun
 
+pytestmark = pytest.mark.costly(2)
+
 
 @pytest.mark.parametrize(("example", "ranks"), [(tensor_parallel, 4), (pipeline_parallel, 2)], ids=lambda x: str(x)[8:28])
 def test_ranks_learn_what_one_learns(example: object, ranks: int) -> None:

@@ -222,6 +222,7 @@ def of_rank(rank: int, n: int, dtype: Any) -> list[np.ndarray]:
     return [random, whole.astype(dtype), diagonal, diagonal[::-1].copy(), np.roll(diagonal, 1, 0)]
 
 
+@pytest.mark.costly(2)
 @pytest.mark.parametrize(("n", "dtype"), [(1, np.float64), (3, np.float64), (4, np.float32), (2, np.complex128)])
 def test_derivatives_of_determinants_of_every_rank(n: int, dtype: Any) -> None:
     """First and second, of stacks and of single matrices: the minors, whatever the rank."""
@@ -245,6 +246,7 @@ def test_derivatives_of_determinants_of_every_rank(n: int, dtype: Any) -> None:
     close(hg.jvp(la.det, (singular,), (want[1],))[1], np.sum(want[1] ** 2))
 
 
+@pytest.mark.costly(3)
 @pytest.mark.parametrize("n", [2, 3, 5])
 def test_derivatives_of_determinants_of_symbolic_sizes(n: int) -> None:
     """One program serves every size, and every rank as one of its own does."""

@@ -21,6 +21,8 @@ from hologram.ir.interpreter import evaluate
 from hologram.ir.symbolic import split_linear
 
 torch = pytest.importorskip("torch")
+
+pytestmark = pytest.mark.costly(2)
 F = torch.nn.functional
 
 

@@ -109,6 +109,7 @@ MIXED: dict[str, Any] = {
 }
 
 
+@pytest.mark.costly(2)
 @pytest.mark.parametrize("name", MIXED)
 def test_computed_integers_among_others(name: str) -> None:
     """Read, set and added to eagerly, jitted, stacked and differentiated; negative ones count from the end."""

@@ -14,6 +14,8 @@ from hologram.primitives.scalar.elementwise import add, neg
 from hologram.trace import tree
 from hologram.trace.operators import CUT_DEPTH, DEPTH_LIMIT, binary_operator, unary_operator
 
+pytestmark = pytest.mark.costly(2)
+
 A = np.arange(6.0).reshape(2, 3)
 LONG = (DEPTH_LIMIT, CUT_DEPTH + 64)
 OPS: dict[str, Callable[[Any], Any]] = {

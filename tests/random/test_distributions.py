@@ -13,6 +13,8 @@ import hologram as hg
 from hologram import errors
 from hologram.trace import tree
 
+pytestmark = pytest.mark.costly(2)
+
 R = hg.random
 N = 10_000
 

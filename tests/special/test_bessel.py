@@ -13,6 +13,8 @@ import hologram as hg
 from hologram import special
 from hologram.errors import DTypeError
 
+pytestmark = pytest.mark.costly(2)
+
 R = np.random.default_rng(5)
 RELATIVE: dict[str, Callable[[Any], Any]] = {
     "k0": lambda x: mpmath.besselk(0, x),

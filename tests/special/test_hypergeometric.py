@@ -13,6 +13,8 @@ import hologram as hg
 from hologram import special
 from hologram.errors import ArgumentError
 
+pytestmark = pytest.mark.costly(3)
+
 R = np.random.default_rng(12)
 
 

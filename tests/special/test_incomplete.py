@@ -16,6 +16,8 @@ import hologram.numpy as hnp
 from hologram import special
 from hologram.errors import ArgumentError, DTypeError
 
+pytestmark = pytest.mark.costly(3)
+
 R = np.random.default_rng(77)
 SPECIAL = np.array([-np.inf, -3.0, -2.5, -1.0, -0.0, 0.0, 1e-300, 1e-5, 0.3, 1.0, 2.0, 40.0, 1e3, 1e10, 1e300, np.inf, np.nan])
 FEW = np.array([-1.0, 0.0, 1e-5, 0.3, 1.0, 1.5, 7.0, 1e3, np.nan])
@@ -113,6 +115,7 @@ ALIKE: list[tuple[str, tuple[np.ndarray, ...]]] = [
 ]
 
 
+@pytest.mark.costly(3)
 @pytest.mark.parametrize(("name", "axes"), ALIKE)
 def test_edges_as_scipy(name: str, axes: tuple[np.ndarray, ...]) -> None:
     args = [g.ravel() for g in np.meshgrid(*axes)]
@@ -152,6 +155,7 @@ SMOOTH: list[tuple[str, tuple[float, ...]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.costly(3)
 @pytest.mark.parametrize(("name", "at"), SMOOTH)
 def test_derivatives(name: str, at: tuple[float, ...], everything: bool) -> None:
     """By every argument, against differences."""

@@ -14,6 +14,8 @@ import hologram.numpy as hnp
 from hologram import special
 from hologram.errors import DTypeError
 
+pytestmark = pytest.mark.costly(2)
+
 R = np.random.default_rng(11)
 EPS = float(np.finfo(float).eps)
 

@@ -13,6 +13,8 @@ import scipy.special as scipy_special
 import hologram as hg
 from hologram import special
 
+pytestmark = pytest.mark.costly(3)
+
 R = np.random.default_rng(31)
 EPSILON = np.finfo(float).eps
 SHARES: dict[str, Callable[[int], np.ndarray]] = {

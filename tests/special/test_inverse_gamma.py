@@ -12,6 +12,8 @@ import scipy.special as scipy_special
 import hologram as hg
 from hologram import special
 
+pytestmark = pytest.mark.costly(3)
+
 R = np.random.default_rng(12)
 EPSILON = np.finfo(float).eps
 SHARES = {

@@ -13,6 +13,8 @@ import pytest
 
 from hologram_torch import discovery
 
+pytestmark = pytest.mark.costly(2)
+
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 HIDDEN = """

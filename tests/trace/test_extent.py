@@ -330,6 +330,7 @@ PUT_BACK: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any], Any], bool]
 }
 
 
+@pytest.mark.costly(2)
 @pytest.mark.parametrize("name", PUT_BACK)
 @settings(max_examples=settings().max_examples // 5)
 @given(SLICES, SLICES)

@@ -126,6 +126,7 @@ def test_forward_and_reverse_mode_of_a_row(row: Op) -> None:
         np.testing.assert_allclose(np.sum(u * forward.numpy()), product, rtol=1e-9, atol=1e-10, err_msg=about)
 
 
+@pytest.mark.costly(2)
 @pytest.mark.parametrize("row", [r for r in differentiable_rows() if r.transpose is None or r.kind == "elementwise"], ids=lambda r: r.name)
 def test_second_order_of_a_row(row: Op) -> None:
     """The derivative of the gradient, forward over reverse and reverse over reverse, against differences of the gradient."""

@@ -16,6 +16,8 @@ import hologram.numpy as hnp
 from hologram.settings import override
 from tests.support.runner.interrupts import require_interruptible
 
+pytestmark = pytest.mark.costly(2)
+
 Function = Callable[..., Any]
 ROWS, COLUMNS = 100, 4000
 X = np.random.default_rng(0).uniform(-1, 1, (ROWS, COLUMNS))

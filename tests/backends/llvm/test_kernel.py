@@ -44,6 +44,7 @@ def batches(cases: list[Case]) -> list[tuple[Case, ...]]:
 EVERY_MACHINE = [(level, "linux") for level in [*LEVELS, "aarch64"]] + [("x86-64", "macos"), ("x86-64", "windows")]
 
 
+@pytest.mark.costly(2)
 @pytest.mark.parametrize(("level", "system"), EVERY_MACHINE)
 def test_the_op_table_compiles_for_every_machine(level: str, system: str, everything: bool) -> None:
     """Without calls of what is linked nowhere: rounding to whole numbers, conversions of halves, 128-bit division, vector functions. A third of the

@@ -16,6 +16,8 @@ import hologram.numpy as hnp
 from hologram.settings import override
 from tests.support.runner.interrupts import require_interruptible
 
+pytestmark = pytest.mark.costly(2)
+
 Function = Callable[..., Any]
 N = 500
 X = np.random.default_rng(0).standard_normal(N)

@@ -233,6 +233,7 @@ def test_fork_while_other_threads_call():
     assert done.stdout == "done\n" and done.returncode == 0, done
 
 
+@pytest.mark.costly(2)
 @pytest.mark.parametrize("daemon", ["True", "False"])
 def test_exit_with_work_in_flight(daemon):
     done = python(

@@ -18,6 +18,8 @@ from tests.support.building import kernels, scheduled
 from tests.support.kernel_interpreter import run_schedule
 from tests.support.optable import mismatch, seeded
 
+pytestmark = pytest.mark.costly(2)
+
 REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "mean")
 
 

@@ -30,6 +30,8 @@ from tests.support.graphs.sorts import BY_DIGITS, SORTS, graph_of
 from tests.support.needs import needs_compilers, needs_opencl
 from tests.support.optable import mismatch, seeded
 
+pytestmark = pytest.mark.costly(2)
+
 
 def _values(shape: tuple[int, ...], dtype: str, few: bool) -> np.ndarray:
     """Any values, or ``few`` different ones, the least and the greatest among them."""
@@ -70,6 +72,7 @@ def test_long_rows_are_merged_and_nothing_is_left_to_the_host() -> None:
     assert sum(b.size * b.dtype.itemsize for k in merges for b in k.scratch) == 2 * TILE_BYTES  # type: ignore[misc]
 
 
+@pytest.mark.costly(3)
 @needs_compilers
 @pytest.mark.parametrize("name", BY_DIGITS)
 def test_sorts_by_digits_give_the_reference(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, everything: bool) -> None:

@@ -123,6 +123,7 @@ PAIRS: dict[str, Any] = {
 }
 
 
+@pytest.mark.costly(3)
 @pytest.mark.parametrize("shape", [(60, 70, 100), (70, 128, 5), (50, 33, 40), (9, 3, 40), (3, 2600, 64), (20, 2601, 64)], ids=str)
 @pytest.mark.parametrize("name", PAIRS)
 def test_products_of_bfloat16_by_pairs(name: str, shape: tuple[int, int, int]) -> None:

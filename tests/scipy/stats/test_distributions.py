@@ -15,6 +15,8 @@ from hologram.scipy.stats.family import Continuous, Discrete
 
 ss = pytest.importorskip("scipy.stats", reason="SciPy, with which results are compared, is not installed")
 
+pytestmark = pytest.mark.costly(2)
+
 CONTINUOUS: dict[str, tuple[float, ...]] = {
     "beta": (2.0, 3.0), "cauchy": (), "chi2": (3.0,), "expon": (), "f": (3.0, 5.0), "gamma": (2.5,), "gennorm": (1.5,), "gumbel_l": (),
     "gumbel_r": (), "halfnorm": (), "invgamma": (2.5,), "laplace": (), "logistic": (), "lognorm": (0.7,), "norm": (), "pareto": (2.5,),

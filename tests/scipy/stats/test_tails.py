@@ -11,6 +11,8 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram.scipy import special, stats
 
+pytestmark = pytest.mark.costly(2)
+
 theirs: Any = pytest.importorskip("scipy.stats")
 X = np.r_[-np.logspace(-3, 15, 25)[::-1], np.logspace(-3, 2, 20)].astype(np.float32)
 

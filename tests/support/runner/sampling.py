@@ -1,4 +1,4 @@
-"""Which cases of tests with parameters run without ``--all``."""
+"""Which tests, and which cases of tests with parameters, run without ``--all``."""
 
 from __future__ import annotations
 
@@ -44,15 +44,23 @@ def choices(item: pytest.Function) -> frozenset[Choice]:
     return frozenset([*found, *given.items()])
 
 
+def _of_module(item: pytest.Item, mark: pytest.Mark) -> bool:
+    module = item.getparent(pytest.Module)
+    return module is not None and mark in module.own_markers
+
+
 def not_sampled(items: Iterable[pytest.Item], seed: int) -> set[pytest.Item]:
-    """The cases that are left out of tests marked ``crossed`` or ``costly``: by the seed and the names of cases, not by the file."""
-    tests: dict[tuple[str, str, Any], list[pytest.Function]] = defaultdict(list)
+    """What is left out by the seed and the names: cases of tests marked ``crossed`` or ``costly``, tests of modules marked ``costly``."""
+    groups: dict[tuple[str, str, Any], list[pytest.Function]] = defaultdict(list)
     for item in items:
         for mark in (item.get_closest_marker("crossed"), item.get_closest_marker("costly")):
-            if isinstance(item, pytest.Function) and mark is not None and "[" in item.nodeid:
-                tests[item.nodeid.partition("[")[0], mark.name, mark.args].append(item)
+            if isinstance(item, pytest.Function) and mark is not None:
+                if _of_module(item, mark):
+                    groups[item.nodeid.partition("::")[0], mark.name, mark.args].append(item)
+                elif "[" in item.nodeid:
+                    groups[item.nodeid.partition("[")[0], mark.name, mark.args].append(item)
     out: set[pytest.Item] = set()
-    for (_, mark, args), cases in tests.items():
+    for (_, mark, args), cases in groups.items():
         if mark == "crossed":
             kept = covering([(item.name, choices(item)) for item in cases], *args, seed=seed)
         else:

@@ -9,6 +9,8 @@ pytest.importorskip("sklearn", reason="the example reads scikit-learn's digits")
 
 from examples import torch_digits  # noqa: E402
 
+pytestmark = pytest.mark.costly(2)
+
 
 def test_a_compiled_model_learns_what_the_eager_one_does():
     torch._dynamo.reset()

@@ -16,6 +16,8 @@ from hologram_torch.compile.backend import make_backend
 from hologram_torch.compile.program_writer import ProgramWriter
 from hologram_torch.compile.symbolic_sizes import SymbolicSizes
 
+pytestmark = pytest.mark.costly(2)
+
 SIZES = (5, 7, 2, 33, 1, 9, 3, 70, 16)
 R = torch.randn
 
@@ -144,6 +146,7 @@ def test_a_cache_that_grows_has_one_program() -> None:
     assert made[-1] == made[2] <= 3 and not by_torch(programs[-1])
 
 
+@pytest.mark.costly(3)
 @pytest.mark.parametrize("build", [
     lambda: (nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.LayerNorm(16), nn.Linear(16, 4)), lambda n: R(n, 8)),
     lambda: (nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True), lambda n: R(2, n, 8)),

@@ -19,6 +19,8 @@ from hologram.trace import lazy
 from hologram.trace.lazy_programs import known
 from hologram_torch.eager.recording import pending
 
+pytestmark = pytest.mark.costly(2)
+
 DEVICE = hologram_torch.device()
 CPU = torch.device("cpu")
 
