@@ -86,7 +86,7 @@ def _compiled_for_many_sizes(unit: Unit, sizes: Sizes, otherwise: Call) -> Call:
 def _written(unit: Unit, sizes: Sizes, positions: Symbols, frozen: Mapping[int, torch.Tensor], otherwise: Call | None = None) -> Call:
     stage, module, options, _, observe, _ = unit
     placeholders = list(module.graph.find_nodes(op="placeholder"))
-    partition = Partition(module.graph, sizes, {placeholders[i]: x for i, x in frozen.items()}, positions)
+    partition = Partition(stage, module.graph, sizes, {placeholders[i]: x for i, x in frozen.items()}, positions)
     writer = ProgramWriter(module, partition, options.precision, otherwise)
     call = writer.write()
     if observe is not None:

@@ -70,6 +70,7 @@ class Segment:
 class Partition:
     """The partition of a graph with known sizes.
 
+    - ``name``: that of the graphs of Hologram, which profiles show.
     - ``types``: the types of all values; ``reasons``: for each node that PyTorch computes, why.
     - ``stages``: in their order, each a list of segments, one a device, and the nodes of PyTorch that may read them.
     - ``portable``: numbers on the CPU that depend on no tensor; each segment that reads one computes it itself.
@@ -77,8 +78,8 @@ class Partition:
     - ``positions``: integers that segments take as operands (:mod:`positions`). Raises NoPosition where one has to be known.
     """
 
-    def __init__(self, graph: fx.Graph, sizes: Sizes, frozen: Mapping[fx.Node, torch.Tensor], positions: Symbols = frozenset()) -> None:
-        self.graph, self.frozen, self.sizes = graph, frozen, sizes
+    def __init__(self, name: str, graph: fx.Graph, sizes: Sizes, frozen: Mapping[fx.Node, torch.Tensor], positions: Symbols = frozenset()) -> None:
+        self.name, self.graph, self.frozen, self.sizes = name, graph, frozen, sizes
         self.types: dict[fx.Node, Any] = {n: _type_of(n, sizes, positions) for n in graph.nodes if n.op != "output"}
         self.positions = {n for n in graph.nodes if n.op != "output" and symbols_of(n.meta.get("val")) & positions}
         self.bodies = Bodies(self.types, sizes, self._computed)
@@ -378,7 +379,7 @@ class Partition:
 
     def record(self, segment: Segment) -> Graph:
         """Records the segment as a graph of Hologram, from the base arrays of its inputs to those of its outputs."""
-        with Trace("graph") as trace:
+        with Trace(self.name) as trace:
             trace.line = UNKNOWN
             values: dict[fx.Node, Any] = {}
             for x in segment.inputs:
