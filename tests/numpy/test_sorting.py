@@ -185,7 +185,11 @@ def test_top_k_refuses() -> None:
 
 @pytest.mark.parametrize("name", ["partition", "argpartition"])
 @pytest.mark.parametrize("axis", [-1, 0, None])
-@given(kth=st.integers(-90, 90) | st.lists(st.integers(-22, 22), min_size=1, max_size=3) | st.sampled_from([1.5, "1", [[1]], np.int8(2), np.array([0, -1])]))
+@given(
+    kth=st.integers(-90, 90)
+    | st.lists(st.integers(-22, 22), min_size=1, max_size=3)
+    | st.sampled_from([1.5, "1", [[1]], np.int8(2), np.array([0, -1])])
+)
 def test_places_of_a_partition_are_those_that_numpy_takes(name: str, axis: int | None, kth: Any) -> None:
     try:
         want = getattr(np, name)(V, kth, axis)
