@@ -211,3 +211,13 @@ def test_places_of_a_partition_of_symbolic_extent() -> None:
         f(X[0, 5:8])
     with pytest.raises(TracedValueError, match="partition"):
         hg.jit(hnp.partition)(X[0], 3)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint32", "int64", "uint64"])
+def test_counts_may_be_more_than_the_type_of_what_is_counted_holds(dtype: str) -> None:
+    x = np.array([0, 3, 120, 3], dtype)
+    for length in (4, 256, 70_000):
+        want = np.bincount(x, minlength=length)[:length]
+        for got in (hnp.bincount(x, length=length), hg.jit(lambda x, n=length: hnp.bincount(x, length=n))(x)):
+            np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(hnp.bincount(x, minlength=300), np.bincount(x, minlength=300))
