@@ -172,8 +172,8 @@ def gelu(x: Any, approximate: bool = True) -> Tensor:
     """
     if not approximate:
         return 0.5 * x * hnp.erfc(x * -math.sqrt(0.5))
-    # sigmoid(2 u) is (1 + tanh(u)) / 2 without its cancellation; beyond 20 it is 0 or 1, and x**3 must not overflow in the derivative
-    near = hnp.clip(x, -20.0, 20.0)
+    # sigmoid(2 u) is (1 + tanh(u)) / 2 without its cancellation; beyond 30 it is 0 or 1 in every type, and x**3 must not overflow in the derivative
+    near = hnp.clip(x, -30.0, 30.0)
     return x * hnp.sigmoid(2 * math.sqrt(2 / math.pi) * (near + 0.044715 * near * near * near))
 
 

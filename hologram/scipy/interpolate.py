@@ -69,7 +69,8 @@ class RegularGridInterpolator:
             found = [as_tensor(x, "RegularGridInterpolator") for x in xi]
         else:
             t = as_tensor(xi, "RegularGridInterpolator")
-            t = t[..., None] if t.ndim < 2 and len(self.grid) == 1 else t
+            d = len(self.grid)
+            t = t[..., None] if not t.ndim and d == 1 else t.reshape((-1, d)) if t.ndim == 1 and isinstance(t.size, int) and t.size % d == 0 else t
             found = [t[..., i] for i in range(t.shape[-1])] if t.ndim else []
         if len(found) != len(self.grid):
             raise located(ShapeError(f"RegularGridInterpolator: points of {len(found)} coordinates in a grid of {len(self.grid)} axes"))

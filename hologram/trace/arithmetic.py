@@ -121,6 +121,8 @@ def comparison(row: Op) -> Callable[[Any, Any], Any]:
     whatever type their sum would have."""
 
     def compare(x: Any, y: Any) -> Any:
+        if type(x) is int and type(y) is int:  # of any size: their order is known
+            x, y = (x > y) - (x < y), 0
         x, y = with_tensors((x, y), row.name)
         first, second = _integer_type(x), _integer_type(y)
         if first is not None and second is not None and first is not second:

@@ -26,7 +26,7 @@ from hologram.backends.device.storage import DeviceStorage
 from hologram.backends.native.buffer_protocol import has_buffers
 from hologram.backends.residence import on_host
 from hologram.dtypes import DType
-from hologram.errors import ArgumentError, DonatedBufferError, DTypeError, NoAxisError, ShapeError, TracedValueError
+from hologram.errors import ArgumentError, DonatedBufferError, DTypeError, IndexOutOfRange, NoAxisError, ShapeError, TracedValueError
 from hologram.ir.node import Node
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import is_static
@@ -336,7 +336,13 @@ class Tensor:
         found = None if index else self._number()
         if found is not None:
             return found
-        return self._scalar("item()").item(*index) if operators.is_wide(self) else self._view("item()").item(*index)
+        values = self._scalar("item()") if operators.is_wide(self) else self._view("item()")
+        try:
+            return values.item(*index)
+        except IndexError as e:
+            raise located(IndexOutOfRange(f"item: {e}")) from None
+        except (TypeError, ValueError) as e:
+            raise located(ArgumentError(f"item: {e}")) from None
 
     def tolist(self) -> Any:
         """The values as nested lists of Python scalars. Raises TracedValueError while tracing."""

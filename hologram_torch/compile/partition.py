@@ -300,8 +300,8 @@ class Partition:
 
         Views are those of tensors that exist and of outputs, and those that would otherwise be stored several times or with gaps.
         """
-        bases = {x: self._base(x) for x in wanted}
-        if any(self.types[x].offset is None and base is not x for x, base in bases.items()):
+        bases = {x: self._base(x, own) for x in wanted}
+        if any(None in (self.types[x].offset, self.types[base].offset) and base is not x for x, base in bases.items()):
             raise NoPosition("where a view that is read begins")
         count = Counter(bases.values())
         outputs: dict[fx.Node, None] = {}
@@ -314,10 +314,13 @@ class Partition:
                     outputs[base] = None
         segment.outputs = list(outputs)
 
-    def _base(self, node: fx.Node) -> fx.Node:
-        """The tensor of whose memory ``node`` is a view, through torch's view ops; the node itself where it is no view."""
+    def _base(self, node: fx.Node, own: set[fx.Node]) -> fx.Node:
+        """The tensor of whose memory ``node`` is a view, through torch's view ops; the node itself where it is no view.
+
+        It is the last of the segment ``own``, or an input of it: of what is before that, another segment may have stored a view alone.
+        """
         of, base = self.types[node], node
-        while True:
+        while base in own:
             target = base.target
             if target is operator.getitem and isinstance(base.args[0], fx.Node):
                 target = base.args[0].target
@@ -332,6 +335,7 @@ class Partition:
             if under.lazy != self.types[base].lazy:  # a pending negation, which is computed
                 return base
             base = source
+        return base
 
     def is_dense(self, node: fx.Node) -> bool:
         of = self.types[node]

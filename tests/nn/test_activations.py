@@ -71,3 +71,13 @@ def test_the_public_list_of_jax_is_covered() -> None:
     for name in activations.__all__:
         if name in FORMULAS:
             np.testing.assert_allclose(getattr(hg.nn, name)(X), getattr(nn, name)(X), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["gelu", "silu", "mish", "hard_silu", "relu", "relu6"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_gates_close_however_far_below_zero(name: str, dtype: str) -> None:
+    """A gate that is nearly 0 must not meet a number that is larger than it is small."""
+    f = getattr(hg.nn, name)
+    x = -np.logspace(2, np.log10(float(np.finfo(dtype).max) / 2), 30).astype(dtype)
+    for values in (f(x), hg.grad(lambda v: f(v).sum())(x)):
+        np.testing.assert_allclose(values, 0, atol=1e-39)

@@ -367,3 +367,19 @@ def test_known_indices_beside_computed_ones_along_a_symbolic_extent() -> None:
         want[known, i] += 1
         for got, expected in zip(f(x, i), (x[known, i], x[known, -1, i], want), strict=True):
             np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("key", [1, slice(0, 3), np.array([0, 2, 2]), np.array([True, False, True, False])], ids=str)
+@pytest.mark.parametrize("values", [-1.5, 2.0, np.float32(-2.5), np.array(0.5)], ids=str)
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "min", "max"])
+def test_integers_are_updated_by_floats_and_cast_once(name: str, values: Any, key: Any) -> None:
+    ufunc = getattr(np, {"min": "minimum", "max": "maximum"}.get(name, name))
+    for dtype in ("int8", "uint8", "int64"):
+        x = np.array([6, 5, 3, 2**62 + 1 if dtype == "int64" else 100], dtype)
+        floats = x.astype(np.float64)
+        ufunc.at(floats, key, values)
+        named = np.isin(np.arange(4), np.arange(4)[key])
+        want = np.where(named, np.clip(np.trunc(floats), np.iinfo(dtype).min, 2.0**53).astype(dtype), x)
+        for got in (getattr(hg.tensor(x).at[key], name)(values), hg.jit(lambda x, v: getattr(x.at[key], name)(v))(x, values)):
+            assert got.dtype == x.dtype
+            np.testing.assert_array_equal(got, want)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.errors import ArgumentError, DTypeError, ShapeError, TracedValueError
+from hologram.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError, TracedValueError
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((7, 30)).astype(np.float32)
@@ -181,3 +181,43 @@ def test_top_k_refuses() -> None:
     ):
         with pytest.raises(kind, match=message + ".*test_sorting.py"):
             call()
+
+
+@pytest.mark.parametrize("name", ["partition", "argpartition"])
+@pytest.mark.parametrize("axis", [-1, 0, None])
+@given(
+    kth=st.integers(-90, 90)
+    | st.lists(st.integers(-22, 22), min_size=1, max_size=3)
+    | st.sampled_from([1.5, "1", [[1]], np.int8(2), np.array([0, -1])])
+)
+def test_places_of_a_partition_are_those_that_numpy_takes(name: str, axis: int | None, kth: Any) -> None:
+    try:
+        want = getattr(np, name)(V, kth, axis)
+    except (ValueError, TypeError):
+        with pytest.raises((IndexOutOfRange, ArgumentError), match=f"^{name}: kth"):
+            getattr(hnp, name)(V, kth, axis)
+        return
+    got = np.asarray(getattr(hnp, name)(V, kth, axis))
+    flat, at = V if axis is not None else V.ravel(), axis or 0 if axis != -1 else -1
+    got, want = (found if name == "partition" else np.take_along_axis(flat, found, at) for found in (got, want))
+    np.testing.assert_array_equal(np.take(got, kth, at), np.take(want, kth, at))
+
+
+def test_places_of_a_partition_of_symbolic_extent() -> None:
+    f = hg.jit(lambda x: hnp.partition(x, 4)[4], dynamic=True)
+    for n in (5, 9, 6):
+        assert float(f(X[0, 5 : 5 + n])) == np.partition(X[0, 5 : 5 + n], 4)[4]
+    with pytest.raises(IndexOutOfRange, match="kth 4 is out of range"):
+        f(X[0, 5:8])
+    with pytest.raises(TracedValueError, match="partition"):
+        hg.jit(hnp.partition)(X[0], 3)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint32", "int64", "uint64"])
+def test_counts_may_be_more_than_the_type_of_what_is_counted_holds(dtype: str) -> None:
+    x = np.array([0, 3, 120, 3], dtype)
+    for length in (4, 256, 70_000):
+        want = np.bincount(x, minlength=length)[:length]
+        for got in (hnp.bincount(x, length=length), hg.jit(lambda x, n=length: hnp.bincount(x, length=n))(x)):
+            np.testing.assert_array_equal(got, want)
+    np.testing.assert_array_equal(hnp.bincount(x, minlength=300), np.bincount(x, minlength=300))

@@ -48,6 +48,16 @@ def test_grids_are_interpolated(method: str) -> None:
         np.testing.assert_allclose(got.numpy(), want, atol=1e-12)
 
 
+def test_a_vector_is_points_of_a_grid() -> None:
+    library = import_module("scipy.interpolate").RegularGridInterpolator
+    for points, values, at in ((POINTS, VALUES, [0.5, 1.0]), (POINTS, VALUES, [0.5, 1.0, 2.0, 3.0]), (POINTS[:1], VALUES, [0.5, 1.0, 2.5])):
+        got, want = hs.interpolate.RegularGridInterpolator(points, values)(at), library(points, values)(at)
+        assert got.shape == want.shape
+        np.testing.assert_allclose(got, want, rtol=1e-5)
+    with pytest.raises(ShapeError):
+        hs.interpolate.RegularGridInterpolator(POINTS, VALUES)([0.5, 1.0, 2.0])
+
+
 def test_cosine_transforms() -> None:
     library, x = import_module("scipy.fft"), rng.standard_normal((3, 7))
     for kind in (2, 3):

@@ -18,6 +18,7 @@ from hologram.numpy.elementwise.functions import where as chosen
 from hologram.numpy.shaping.joining import concat, stack
 from hologram.support.user_lines import located
 from hologram.trace.checks import integer, items
+from hologram.trace.recorder import cast_node
 from hologram.trace.tensor import Tensor
 
 __all__ = ["bincount", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
@@ -46,7 +47,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0, *, length: int 
         if (least := integer(minlength, "bincount", "a length")) < 0:
             raise located(ArgumentError(f"bincount: minlength is not negative: {least}"))
         length = length if length > least else least
-    values = wrap(node)
+    values = wrap(node if node.dtype is dtypes.uint64 else cast_node(node, dtypes.int64))  # small types may not have the length
     if weights is None:
         return zeros(length, dtype=dtypes.int64).at[chosen(values < 0, length, values)].add(1)
     w = wrap(array(weights, "bincount"))

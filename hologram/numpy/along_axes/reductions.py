@@ -14,7 +14,7 @@ from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.op import Op
 from hologram.ir.symbolic import prod as product
-from hologram.numpy.arguments import array, as_tensor, axes_of, axis_of, cast_to, permuted, reshaped, wrap
+from hologram.numpy.arguments import array, as_tensor, axes_of, axis_of, cast_to, permuted, reshaped, weakly, wrap
 from hologram.numpy.complexes import imag, real, squared_modulus
 from hologram.numpy.creation import full, zeros
 from hologram.numpy.elementwise.functions import FUNCTIONS, isclose
@@ -28,7 +28,7 @@ from hologram.support.user_lines import located
 from hologram.trace.checks import number
 from hologram.trace.convert import tensor
 from hologram.trace.lean_reductions import lean_reduction
-from hologram.trace.operators import broadcast_shapes, extent_node, promoted, with_tensors
+from hologram.trace.operators import broadcast_shapes, extent_node, node_of, promoted, with_tensors
 from hologram.trace.recorder import cast_node, constant, record
 from hologram.trace.replayed import replayed
 from hologram.trace.tensor import Tensor
@@ -70,12 +70,28 @@ def included(node: Node, mask: Any, value: Any, what: str) -> Node:
     return cast_node(chosen, node.dtype)
 
 
+def _as_element(initial: Any, op: Op, dtype: DType, what: str) -> Any:
+    """``initial`` as an element of type ``dtype``, so that no element is rounded to its type; integers of Python and None as they are.
+
+    A known number without a place among integers is an ArgumentError; but an infinity that leaves every integer the extreme is the largest or least.
+    """
+    if initial is None or type(initial) is int:
+        return initial
+    if shape := array(initial, what).shape:
+        raise located(ShapeError(f"{what}: initial is a scalar, not of shape {list(shape)}"))
+    if not dtype.is_integer or not isinstance(initial, (float, np.floating)):
+        return wrap(cast_to(node_of(weakly(initial, what)), dtype))
+    if np.isfinite(initial):
+        return int(initial)
+    if initial == {rows.reduce_max: -np.inf, rows.reduce_min: np.inf}.get(op):
+        return int(np.iinfo(dtype.np).min if initial < 0 else np.iinfo(dtype.np).max)
+    raise located(ArgumentError(f"{what}: initial is {initial}, which {dtype} does not have"))
+
+
 def _folded(op: Op, combine: str, node: Node, axis: Any, keepdims: bool, initial: Any, what: str) -> Tensor:
     """The reduction, and ``initial`` as one more element of it if it is not None."""
     if initial is None:
         return wrap(_reduce(op, node, axis, keepdims, what))
-    if shape := array(initial, what).shape:
-        raise located(ShapeError(f"{what}: initial is a scalar, not of shape {list(shape)}"))
     axes = axes_of(axis, len(node.shape), what)
     if 0 in [node.shape[a] for a in axes]:
         rest = tuple(1 if i in axes else n for i, n in enumerate(node.shape) if keepdims or i not in axes)
@@ -90,7 +106,8 @@ def sum(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, 
 
     ``where`` (bool, broadcast with ``x``) says which elements count; ``initial`` is added; over no elements the sum is 0. bool and small integers
     are summed in int64 or uint64, floats in their own type (16-bit floats in float32, rounded once), unless ``dtype`` says otherwise.
-    ``keepdims`` leaves summed axes in place with extent 1. Raises ShapeError for an ``initial`` with axes.
+    ``keepdims`` leaves summed axes in place with extent 1. ``initial`` is cast to the type of the sum. Raises ShapeError for one with axes,
+    ArgumentError for one that is known not to be in that type, as NaN among integers.
 
     >>> hnp.sum([[1, 2], [3, 4]])
     Tensor(10, dtype=int64)
@@ -98,7 +115,7 @@ def sum(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, 
     Tensor([4., 6.], dtype=float32)
     """
     node = included(_accumulated(x, dtype, "sum"), where, 0, "sum")
-    return _folded(rows.reduce_sum, "add", node, axis, keepdims, initial, "sum")
+    return _folded(rows.reduce_sum, "add", node, axis, keepdims, _as_element(initial, rows.reduce_sum, node.dtype, "sum"), "sum")
 
 
 @lean_reduction(rows.reduce_prod)
@@ -111,13 +128,15 @@ def prod(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False,
     Tensor([ 2, 12], dtype=int64)
     """
     node = included(_accumulated(x, dtype, "prod"), where, 1, "prod")
-    return _folded(rows.reduce_prod, "multiply", node, axis, keepdims, initial, "prod")
+    return _folded(rows.reduce_prod, "multiply", node, axis, keepdims, _as_element(initial, rows.reduce_prod, node.dtype, "prod"), "prod")
 
 
 def _extreme(op: Op, combine: str, x: Any, axis: Any, keepdims: bool, initial: Any, mask: Any, what: str) -> Tensor:
     if mask is not None and initial is None:
         raise located(ArgumentError(f"{what}: with where it takes initial, the result over no elements"))
-    node = included(array(x, what), mask, initial, what)
+    node = array(x, what)
+    initial = _as_element(initial, op, node.dtype, what)
+    node = included(node, mask, initial, what)
     if node.dtype.is_complex:
         return _complex_extreme(wrap(node), combine, axis, keepdims, initial, what)
     return _folded(op, combine, node, axis, keepdims, initial, what)

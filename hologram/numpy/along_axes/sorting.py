@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
 from hologram.ir.op import Op
 from hologram.ir.symbolic import prod
 from hologram.numpy.along_axes.ordering import complex_order
@@ -12,7 +13,8 @@ from hologram.numpy.arguments import array, axis_of, reshaped, wrap
 from hologram.numpy.indexing.read import take_along_axis
 from hologram.primitives import sorting as rows
 from hologram.support.user_lines import located
-from hologram.trace.checks import integer, items
+from hologram.trace.checks import has_items, integer, items
+from hologram.trace.decisions import decided
 from hologram.trace.recorder import record
 from hologram.trace.tensor import Tensor
 
@@ -75,22 +77,34 @@ def top_k(x: Any, k: int, axis: int = -1) -> tuple[Tensor, Tensor]:
     return take_along_axis(t, indices, a), indices
 
 
+def _checked_kth(x: Any, kth: Any, axis: int | None, what: str) -> Tensor:
+    """``x`` as a Tensor, flattened for no axis, of which the places ``kth`` are known to exist."""
+    node = array(x, what)
+    n = prod(node.shape) if axis is None else node.shape[axis_of(axis, len(node.shape), what)]
+    for k in map(partial(integer, what=what, role="kth"), items(kth, what) if has_items(kth) else [kth]):
+        if not decided(n - k - 1 if k >= 0 else n + k):
+            raise located(IndexOutOfRange(f"{what}: kth {k} is out of range for an axis of {n} elements"))
+    return wrap(node)
+
+
 def partition(x: Any, kth: Any, /, axis: int | None = -1) -> Tensor:
-    """Puts the ``kth`` elements where sorting would. Sorts the whole axis, which does that too; ``kth`` is not used.
+    """Puts the ``kth`` elements, an integer or a sequence of them, where sorting would. Sorts the whole axis, which does that too.
+
+    Raises IndexOutOfRange for a ``kth`` that the axis has not, ArgumentError for what is no integer, TracedValueError for one that is traced.
 
     >>> hnp.partition([3, 1, 2], 1)
     Tensor([1, 2, 3], dtype=int64)
     """
-    return sort(x, axis)
+    return sort(_checked_kth(x, kth, axis, "partition"), axis)
 
 
 def argpartition(x: Any, kth: Any, /, axis: int | None = -1) -> Tensor:
-    """Indices that :func:`partition` ``x`` along ``axis``: those of :func:`argsort`; ``kth`` is not used.
+    """Indices that :func:`partition` ``x`` along ``axis``: those of :func:`argsort`. Raises what :func:`partition` raises.
 
     >>> hnp.argpartition([30, 10, 20], 1)
     Tensor([1, 2, 0], dtype=int64)
     """
-    return argsort(x, axis)
+    return argsort(_checked_kth(x, kth, axis, "argpartition"), axis)
 
 
 def lexsort(keys: Any, /, axis: int = -1) -> Tensor:

@@ -227,7 +227,7 @@ def polyval(p: Any, x: Any, /) -> Tensor:
     coefficients, at = wrap(array(p, "polyval")), wrap(array(x, "polyval"))
     if coefficients.ndim != 1:
         raise located(ShapeError(f"polyval takes coefficients of one axis, not shape {list(coefficients.shape)}"))
-    result: Any = at * 0
+    result: Any = zeros(at.shape, dtype=at.dtype)
     for i in range(operator.index(coefficients.shape[0])):
         result = result * at + coefficients[i]
     return result

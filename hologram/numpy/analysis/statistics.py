@@ -23,7 +23,7 @@ from hologram.numpy.shaping.joining import concat
 from hologram.numpy.shaping.shapes import moveaxis
 from hologram.support.user_lines import located
 from hologram.trace.array_classes import known_array
-from hologram.trace.checks import choice
+from hologram.trace.checks import choice, number
 from hologram.trace.recorder import cast_node
 from hologram.trace.replayed import replayed
 from hologram.trace.symbolic_extent import Extent
@@ -387,7 +387,7 @@ def cov(
     """
     parts = [_variables(v, rowvar) for v in (x, y) if v is not None]
     rows = concat(parts, axis=0)
-    less = (0 if bias else 1) if ddof is None else ddof
+    less = (0 if bias else 1) if ddof is None else ddof if isinstance(ddof, int) else number(ddof, "cov", "ddof")
     if fweights is not None or aweights is not None:
         matrix = _weighted_products(rows, less, fweights, aweights)
     else:

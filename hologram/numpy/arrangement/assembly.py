@@ -34,15 +34,18 @@ def _flat(x: Any, axis: int | None, what: str) -> tuple[Tensor, int]:
 def delete(x: Any, obj: Any, axis: int | None = None) -> Tensor:
     """``x`` without the elements along ``axis`` that ``obj`` names; of ``x`` flattened for None.
 
-    ``obj`` is an index, several, a slice or a mask, whose values must be known. The result is new. Raises IndexOutOfRange, DTypeError for indices
-    that are not integers, TracedValueError for traced ones.
+    ``obj`` is an index, several, a slice or a mask, whose values must be known. The result is new. Raises IndexOutOfRange, ShapeError for masks of
+    another length, DTypeError for indices that are not integers, TracedValueError for traced ones.
 
     >>> hnp.delete([10, 20, 30, 40], [1, 3])
     Tensor([10, 30], dtype=int64)
     """
     t, a = _flat(x, axis, "delete")
     n = t.shape[a]
-    kept = np.delete(np.arange(n), _places(obj, n, n - 1, "delete"))
+    places = _places(obj, n, n - 1, "delete")
+    if isinstance(places, np.ndarray) and places.dtype.kind == "b" and places.shape != (n,):
+        raise located(ShapeError(f"delete: a mask of shape {list(places.shape)} for an axis of extent {n}"))
+    kept = np.delete(np.arange(n), places)
     return take(t, kept, axis=a)
 
 

@@ -174,7 +174,12 @@ def repeat(x: Any, /, repeats: Any, axis: int | None = None, *, total_repeat_len
     counts = known_array(repeats, "repeat")
     if counts.dtype.kind not in "iu" or counts.ndim > 1:
         raise located(ArgumentError("repeat: repeats are an integer, or one for each element"))
-    return wrap(take_axis(node, np.repeat(np.arange(operator.index(shape[a])), counts), a, "repeat"))
+    n = operator.index(shape[a])
+    if counts.shape not in ((), (1,), (n,)):
+        raise located(ShapeError(f"repeat: {counts.size} repeats for an axis of {n} elements"))
+    if counts.size and counts.min() < 0:
+        raise located(ArgumentError(f"repeat: {counts.min()} repeats"))
+    return wrap(take_axis(node, np.repeat(np.arange(n), counts), a, "repeat"))
 
 
 def _repeated_to(x: Tensor, repeats: Any, axis: int, length: int) -> Tensor:

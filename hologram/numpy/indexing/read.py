@@ -180,12 +180,14 @@ def along_axis(x: Any, indices: Any, axis: int | None, drop: bool, what: str) ->
 def compress(condition: Any, x: Any, /, axis: int | None = None) -> Tensor:
     """Slices of ``x`` along ``axis`` at which ``condition``, a vector of known values, is not zero; elements for None.
 
-    Raises TracedValueError for a traced ``condition``.
+    Raises TracedValueError for a traced ``condition``, ShapeError for one of other axes.
 
     >>> hnp.compress([True, False, True], [10, 20, 30])
     Tensor([10, 30], dtype=int64)
     """
     mask = condition._view("compress") if type(condition) is Tensor else known_array(condition, "compress")
+    if mask.ndim != 1:
+        raise located(ShapeError(f"compress takes a condition of one axis, not of shape {list(mask.shape)}"))
     return take(x, np.flatnonzero(mask), axis=axis)
 
 

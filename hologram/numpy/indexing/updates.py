@@ -18,7 +18,7 @@ from hologram.errors import DTypeError, ShapeError, TracedValueError
 from hologram.ir.node import Node
 from hologram.ir.op import Op, Shape
 from hologram.ir.symbolic import Int, prod
-from hologram.numpy.arguments import array, as_tensor, reshaped, wrap
+from hologram.numpy.arguments import array, array_as, as_tensor, reshaped, wrap
 from hologram.numpy.creation import full_like
 from hologram.numpy.elementwise.functions import power as _power
 from hologram.numpy.elementwise.functions import where
@@ -96,6 +96,8 @@ class Place:
         >>> hnp.zeros(3).at[np.array([0, 0, 2])].add(1)
         Tensor([2., 0., 1.], dtype=float32)
         """
+        if _is_beside_integers(self._of, values):
+            return self._in_float64("add", values, mode)
         return _updated(self._of, self._key, values, _logical(self._of, rows.scatter_add, rows.scatter_max), mode)
 
     def subtract(self, values: Any, *, mode: str | None = None, indices_are_sorted: bool = False, unique_indices: bool = False) -> Tensor:
@@ -104,7 +106,9 @@ class Place:
         >>> hnp.zeros(3).at[1].subtract(2)
         Tensor([ 0., -2.,  0.], dtype=float32)
         """
-        return self.add(-as_type_of(self._of, values), mode=mode)
+        return self.add(
+            -(wrap(array_as(values, dtypes.float64, "at[]")) if _is_beside_integers(self._of, values) else as_type_of(self._of, values)), mode=mode
+        )
 
     def multiply(self, values: Any, *, mode: str | None = None, indices_are_sorted: bool = False, unique_indices: bool = False) -> Tensor:
         """The Tensor with the elements multiplied by ``values``, as :meth:`add`. Of bool "and".
@@ -112,6 +116,8 @@ class Place:
         >>> hnp.ones(3).at[1:].multiply(4)
         Tensor([1., 4., 4.], dtype=float32)
         """
+        if _is_beside_integers(self._of, values):
+            return self._in_float64("multiply", values, mode)
         return _updated(self._of, self._key, values, _logical(self._of, rows.scatter_mul, rows.scatter_min), mode)
 
     mul = multiply
@@ -151,6 +157,8 @@ class Place:
         >>> hnp.ones(3).at[0].min(-1)
         Tensor([-1.,  1.,  1.], dtype=float32)
         """
+        if _is_beside_integers(self._of, values):
+            return self._in_float64("min", values, mode)
         return _updated(self._of, self._key, values, rows.scatter_min, mode)
 
     def max(self, values: Any, *, mode: str | None = None, indices_are_sorted: bool = False, unique_indices: bool = False) -> Tensor:
@@ -159,7 +167,22 @@ class Place:
         >>> hnp.ones(3).at[0].max(7)
         Tensor([7., 1., 1.], dtype=float32)
         """
+        if _is_beside_integers(self._of, values):
+            return self._in_float64("max", values, mode)
         return _updated(self._of, self._key, values, rows.scatter_max, mode)
+
+    def _in_float64(self, update: str, values: Any, mode: str | None) -> Tensor:
+        """An update of integers by floats: elements that are named are computed in float64, and cast once, as in JAX; others keep all digits."""
+        floats, flags = (wrap(cast_node(array(t, "at[]"), d)) for t, d in ((self._of, dtypes.float64), (full_like(self._of, 0), dtypes.bool_)))
+        found = getattr(Place(floats, self._key), update)(values, mode=mode)
+        return where(Place(flags, self._key).set(True, mode=mode), wrap(cast_node(node_of(found), self._of._aval()[1])), self._of)
+
+
+def _is_beside_integers(of: Tensor, values: Any) -> bool:
+    """Whether ``values`` are floats for an array of integers, which may have no place among them."""
+    if not of._aval()[1].is_integer or type(values) is int:
+        return False
+    return type(values) is float or array(values, "at[]").dtype.is_float
 
 
 def _reading(mode: str | None) -> str | None:

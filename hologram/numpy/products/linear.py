@@ -431,12 +431,14 @@ def cross(x1: Any, x2: Any, /, axisa: int = -1, axisb: int = -1, axisc: int = -1
 
 @replayed(2)
 def vdot(x1: Any, x2: Any, /) -> Tensor:
-    """Dot product of two arrays flattened, the first conjugated; a scalar in their common type.
+    """Dot product of two arrays flattened, the first conjugated; a scalar in their common type. Raises ShapeError for other numbers of elements.
 
     >>> hnp.vdot([1 + 1j, 2], [1, 3])
     Tensor(7.-1.j, dtype=complex64)
     """
     a, b = conj(as_tensor(x1, "vdot")).reshape(-1), as_tensor(x2, "vdot").reshape(-1)
+    if a.shape != b.shape:
+        raise located(ShapeError(f"vdot takes as many elements twice, not {a.shape[0]} and {b.shape[0]}"))
     return sum(a * b, dtype=(a * b).dtype)
 
 

@@ -215,11 +215,12 @@ def hsplit(x: Any, sections: int | Sequence[int]) -> list[Tensor]:
 
 
 def vsplit(x: Any, sections: int | Sequence[int]) -> list[Tensor]:
-    """Splits along the first axis: :func:`split` there.
+    """Splits along the first axis: :func:`split` there. Raises AxisOutOfRange for fewer axes than two.
 
     >>> hnp.vsplit([[1, 2], [3, 4]], 2)
     [Tensor([[1, 2]], dtype=int64), Tensor([[3, 4]], dtype=int64)]
     """
+    axis_of(1, array(x, "vsplit").ndim, "vsplit")
     return split(x, sections, axis=0)
 
 

@@ -334,7 +334,7 @@ def _normal_density(x: Tensor) -> Tensor:
 def _slope_by_tanh(x: Tensor) -> Tensor:
     """The derivative of ``x * sigmoid(k * (x + c * x**3))``, the tanh approximation; beyond 20 it is 0 or 1, and powers must not overflow."""
     k, c = 2 * math.sqrt(2 / math.pi), 0.044715
-    near = hnp.clip(x, -20.0, 20.0)
+    near = hnp.clip(x, -30.0, 30.0)
     square = near * near
     tail = hnp.sigmoid(hnp.abs(near) * (-k - k * c * square))  # of sigmoids s and 1 - s the smaller, which keeps its digits
     return hnp.where(near > 0, 1.0 - tail, tail) + tail * (1.0 - tail) * near * (k + 3 * k * c * square)

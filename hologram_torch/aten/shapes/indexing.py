@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -14,6 +15,7 @@ import torch
 from hologram import numpy as hnp
 from hologram.errors import ArgumentError
 from hologram.trace.tensor import Tensor
+from hologram.transform.stacking import vmap
 from hologram_torch.aten.reduce.reductions import vector_norm
 from hologram_torch.aten.registry import implements
 from hologram_torch.aten.types import cast, tensor_of, type_of
@@ -268,10 +270,14 @@ def masked_scatter_backward(gradient: Tensor, mask: Tensor, sizes: Sequence[int]
 def searchsorted(
     boundaries: Tensor, x: Any, *, out_int32: bool = False, right: bool = False, side: str | None = None, sorter: Tensor | None = None
 ) -> Tensor:
-    if boundaries.ndim != 1 or sorter is not None:
-        raise ArgumentError("searchsorted: boundaries of one axis, without a sorter")
     values = tensor_of(x, type_of(boundaries)) if type(x) is not Tensor else x
-    found = hnp.searchsorted(boundaries, values, side="right" if right or side == "right" else "left")
+    ordered = boundaries if sorter is None else hnp.take_along_axis(boundaries, sorter, axis=-1)
+    search = partial(hnp.searchsorted, side="right" if right or side == "right" else "left")
+    if ordered.ndim == 1:
+        found = search(ordered, values)
+    else:  # each row of values among the boundaries of its row
+        rows = math.prod(ordered.shape[:-1])
+        found = hnp.reshape(vmap(search)(*(hnp.reshape(t, (rows, t.shape[-1])) for t in (ordered, values))), values.shape)
     return cast(found, torch.int32 if out_int32 else torch.int64)
 
 

@@ -247,3 +247,26 @@ def test_assignments_and_random_numbers_keep_their_order_around_a_cut() -> None:
         torch.manual_seed(n)
         assert_alike(found, f(same))
         assert torch.equal(x, same)
+
+
+def _changed_twice(x: torch.Tensor) -> Any:
+    y = x.clone()
+    w = y.view(2, 10).unsqueeze(0)[..., ::3]
+    w.zero_()
+    y.view(2, 10).add_(1)
+    return y, w
+
+
+def _view_of_a_view(x: torch.Tensor) -> Any:
+    y = (x * 2).view(2, 10)
+    z = y + 1
+    return z.view(4, 5)[1:].t(), z.view(5, 4)[:, ::2], y[:, 1:]
+
+
+@pytest.mark.parametrize("f", [_changed_twice, _view_of_a_view])
+def test_views_are_made_of_tensors_that_are_stored(f: Callable[[torch.Tensor], Any]) -> None:
+    """PyTorch makes the views whose sizes are known numbers, so that programs are cut there: what is before the cut may be stored as a view alone."""
+    x = torch.randn(4, 5)
+    torch._dynamo.reset()
+    for found, wanted in zip(torch.compile(f, backend="hologram", dynamic=True)(x), f(x), strict=True):
+        torch.testing.assert_close(found, wanted)

@@ -48,6 +48,8 @@ FUNCTIONS: dict[str, tuple[Callable[[Tensor], Any], Tensor]] = {
     "complex silu": (lambda x: F.silu(x.detach()), COMPLEX),
     "complex logsumexp": (lambda x: torch.logsumexp(x, 0), COMPLEX),
     "relu": (torch.relu, SIGNED),
+    "searchsorted by rows": (lambda x: torch.searchsorted(x.sort(-1)[0], x.flip(-1)[..., :2].contiguous(), right=True, out_int32=True), ROWS),
+    "searchsorted with a sorter": (lambda x: torch.searchsorted(x, x.flip(-1), sorter=x.argsort(-1)), ROWS),
     "relu6": (F.relu6, SIGNED),
     "clamp": (lambda x: x.clamp(0, 1), SIGNED),
     "clamp by NaN": (lambda x: x.clamp(max=float("nan")), SIGNED),
