@@ -40,7 +40,7 @@ from hologram.trace.lazy_programs import known, numbers
 from hologram.trace.lazy_programs.cache import PROGRAM_LIMIT, keep
 from hologram.trace.lazy_programs.cache import programs as _programs
 from hologram.trace.lazy_programs.donation import LOST_ATTRS, donations
-from hologram.trace.lazy_programs.immediate import Immediate, immediate
+from hologram.trace.lazy_programs.immediate import Immediate, at_once, immediate
 from hologram.trace.lazy_programs.numbers import Found, Generalised, Structure, structure_of
 from hologram.trace.lazy_programs.structure import MAX_DEVICE_SCALARS, MAX_SCALARS, form, scalar_operand
 from hologram.trace.operators import is_wide, settled
@@ -246,6 +246,9 @@ def _call(walk: _Walk) -> Found | _Missing:
     if executable is not None and (type(executable) is not Immediate or executable.structure.left > 0):
         return Found(executable, [], None, None)
     found = numbers.look_up(walk)
+    if type(found) is Structure and (made := at_once(walk, found)) is not None:
+        keep(walk.key, made)
+        return Found(made, [], None, None)
     return found if isinstance(found, Found) else _Missing(walk, found)
 
 
@@ -337,11 +340,13 @@ class _Missing:
 
     def compiled(self) -> Found:
         """The program: one that takes numbers as operands, one that runs op by op, or one by value."""
+        structure: Any = self.found
         if type(self.found) is Generalised:
             general = self.found.compiled(self.device)
             if general is not None:
                 return general
-        made: Any = immediate(self.graph, self.found, self.nodes) if type(self.found) is Structure else None
+            structure = self.found.structure if self.found.is_op_by_op else None
+        made: Any = immediate(self.graph, structure, self.nodes) if type(structure) is Structure else None
         if made is None:
             self.graph.name = f"expression{at_line()}"
             made = compile_once(("lazy", self.key), lambda: self.graph, device=self.device)

@@ -29,7 +29,7 @@ from hologram.trace.host_movement import is_run
 from hologram.trace.lazy_programs.cache import keep, programs
 from hologram.trace.lazy_programs.donation import MIN_DONATED_BYTES
 from hologram.trace.lazy_programs.explanation import tell, tell_miss
-from hologram.trace.lazy_programs.immediate import BUDGET, compile_ns, is_small
+from hologram.trace.lazy_programs.immediate import BUDGET, SIZES_NS, Immediate, compile_ns, for_sizes, is_small
 from hologram.trace.lazy_programs.notes import note, noted
 from hologram.trace.lazy_programs.recording import Recording
 from hologram.trace.lazy_programs.structure import Numbers, clear_memos, places, storage_of
@@ -129,11 +129,12 @@ def _constant(attrs: tuple[str, bytes]) -> Any:
 class Structure:
     """What is known of the graphs of one structure, whose key is ``key``."""
 
-    __slots__ = ("key", "programs", "seen", "by_value", "frequent", "moved_sets", "left", "moves", "_earlier")
+    __slots__ = ("key", "programs", "seen", "by_value", "frequent", "moved_sets", "left", "spent", "moves", "_earlier")
 
     def __init__(self, key: tuple[Any, ...], order: Sequence[Any]) -> None:
         self.key = key
         self.left = BUDGET * compile_ns(order)  # nanoseconds that it may run op by op until it is compiled
+        self.spent = 0.0  # nanoseconds that went into steps of single sets of numbers, since steps for all were last looked for
         self.moves = all(map(is_run, order))  # whether NumPy gives its bits
         self._earlier: Numbers | None | type = Structure  # which stands for what was not yet looked for
         self.frequent = 0  # how many sets have got programs by value for their uses
@@ -145,7 +146,7 @@ class Structure:
     def find(self, numbers: Numbers) -> Found | None:
         for p in self.programs:
             found = p.found(numbers)
-            if found is not None:
+            if found is not None and (type(found.executable) is not Immediate or self.left > 0):
                 return found
         self.programs = [p for p in self.programs if programs.get(p.token) is not None]
         return None
@@ -208,9 +209,15 @@ class Generalised(NamedTuple):
     structure: Structure
     numbers: Numbers
     noted: Numbers | None  # what the disk cache is to keep
+    is_op_by_op: bool = False  # whether it is to be steps, not compiled as a whole
 
     def compiled(self, device: str | None) -> Found | None:
-        """The program, compiled; None where the compiler does not take it."""
+        """The program, compiled, or as steps; None where the compiler does not take it, or it has none."""
+        if self.is_op_by_op:
+            made = for_sizes(self.graph, self.structure, self.program.sizes(self.numbers) or {}, len(self.walk.order))
+            if made is None:
+                self.structure.note(self.numbers)
+            return None if made is None else self._kept(made)
         try:
             executable = compile_once(("lazy numbers", self.structure, self.numbers), lambda: self.graph, device=device)
         except Exception as e:  # of whatever kind: the program by value serves, and tells what is wrong with the expression
@@ -224,6 +231,9 @@ class Generalised(NamedTuple):
             return None
         if self.noted is not None:
             note(self.structure.key, self.noted)
+        return self._kept(executable)
+
+    def _kept(self, executable: Any) -> Found | None:
         keep(self.program.token, executable)
         self.structure.programs.insert(0, self.program)
         del self.structure.programs[PROGRAMS_PER_STRUCTURE:]
@@ -233,16 +243,21 @@ class Generalised(NamedTuple):
 def look_up(walk: Any) -> Found | Generalised | Structure | None:
     """The program with operands for a walk whose key has none by value, or what to compile as one; the structure of a walk that may run op by op;
     None where it is to be compiled by value."""
+    structure, numbers = walk.structure, walk.numbers
     known = _known.get(walk.key)
-    if known is not None:
-        executable = programs.get(known.token)
+    executable = None if known is None else programs.get(known.token)
+    if type(executable) is Immediate:  # of numbers that come again, which get steps of their own: native code runs those
+        _known.pop(walk.key)
+        if structure.left > 0:
+            structure.note(numbers)
+            return structure
+    elif known is not None:
         if not known.is_frequent() and executable is not None:
             return Found(executable, known.operands, known.sizes, known.token)
         _known.pop(walk.key)
         if known.left <= 0:
             tell(walk, "compiled by value, because these numbers come often")
             return None
-    structure, numbers = walk.structure, walk.numbers
     found = structure.find(numbers)
     if found is not None:
         if len(_known) >= _KNOWN_LIMIT:
@@ -250,10 +265,22 @@ def look_up(walk: Any) -> Found | Generalised | Structure | None:
         _known[walk.key] = Known(found, structure, _FREQUENT_LARGE_USES if found.sizes and _is_large(walk) else _FREQUENT_USES)
         return found
     if structure.left > 0 and is_small(walk):
+        if structure.spent >= SIZES_NS and (made := _steps_for_sizes(walk)) is not None:
+            tell(walk, "runs op by op from now on for all numbers that change")
+            return made
         structure.note(numbers)
         tell(walk, "runs op by op, because it is small and has hardly run so far")
         return structure
     return _to_compile(walk)
+
+
+def _steps_for_sizes(walk: Any) -> Generalised | None:
+    """Steps with operands for a structure of which many sets of numbers had steps of their own; None where there are none."""
+    structure: Structure = walk.structure
+    structure.spent = 0.0
+    before = None if structure.by_value else structure.nearest(walk.numbers)
+    made = None if before is None else _generalised(walk, before, None)
+    return made._replace(is_op_by_op=True) if isinstance(made, Generalised) else None
 
 
 def _to_compile(walk: Any) -> Generalised | None:
