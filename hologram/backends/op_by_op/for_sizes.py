@@ -18,7 +18,7 @@ from hologram.ir.aval import aval
 from hologram.ir.graph import Graph
 from hologram.ir.symbolic import evaluator, symbols_of
 
-BIND_NS = 2e4  # that a call takes to fill in sizes, ...
+BIND_NS = 5e4  # that a call takes to be found by Python, and to fill in sizes, ...
 BIND_STEP_NS = 1500  # ... and each of its steps adds
 
 

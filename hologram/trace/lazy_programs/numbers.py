@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from hologram.errors import HologramError, is_defect
 from hologram.ir.graph import Graph
-from hologram.ir.symbolic import MAX_EXTENT, evaluator
+from hologram.ir.symbolic import MAX_EXTENT, source_of
 from hologram.primitives.markers import place
 from hologram.settings import settings
 from hologram.support import debug
@@ -62,6 +62,7 @@ class Program:
     ``fixed`` are the numbers that it has by value, ``equal`` pairs that must be equal; ``constants`` the numbers that are arguments, ``symbols`` the
     numbers that symbols stand for, ``defined`` further numbers with the polynomials that they must equal.
     Of what the symbols make no extent may be 0 or 1, and sizes by which programs by value choose an order of sums are in the ranges of this one.
+    ``sizes(numbers)`` gives the values of the symbols for other numbers; None where the program does not take them.
     """
 
     def __init__(self, numbers: Numbers, constants: list[int], made: Recording) -> None:
@@ -70,33 +71,17 @@ class Program:
         for n, (least, most) in made.conditions().items():
             ranges[n] = max(least, ranges[n][0]) if n in ranges else least, most
         varying = {*constants, *(i for slots in groups.values() for i in slots)}
-        self._fixed = _getter([i for i in range(len(numbers)) if i not in varying])
-        self._values = self._fixed(numbers)
-        twins = [(i, slots[0]) for slots in groups.values() for i in slots[1:]]
-        self._first, self._second = _getter([i for i, _ in twins]), _getter([j for _, j in twins])
-        self._constants, self._symbols = constants, [(s, slots[0]) for s, slots in groups.items() if s not in defined]
-        self._defined = [(groups[s][0], evaluator(e, [s for s, _ in self._symbols])) for s, e in defined.items()]
-        names = [s for s, _ in self._symbols]
-        self._ranges = tuple(ranges.values())
-        self._ranged = evaluator(tuple(ranges), names) if ranges else None
+        fixed = _getter([i for i in range(len(numbers)) if i not in varying])
+        spelled = {s: f"n[{slots[0]}]" for s, slots in groups.items() if s not in defined}
+        holds = [f"{number} >= 2" for number in spelled.values()]
+        holds += [f"n[{i}] == n[{slots[0]}]" for slots in groups.values() for i in slots[1:]]
+        holds += [f"n[{groups[s][0]}] == {source_of(e, spelled)}" for s, e in defined.items()]
+        holds += [f"{least} <= {source_of(e, spelled)} <= {most}" for e, (least, most) in ranges.items()]
+        sizes = ", ".join([f"{s!r}: {number}" for s, number in spelled.items()])
+        of_numbers = f"lambda n: {{{sizes}}} if {' and '.join(['fixed(n) == values', *holds])} else None"
+        self.sizes: Callable[[Numbers], dict[str, int] | None] = eval(of_numbers, {"fixed": fixed, "values": fixed(numbers)})
+        self._constants = constants
         self.token = object()  # its key among the programs that are kept
-
-    def sizes(self, numbers: Numbers) -> dict[str, int] | None:
-        """The values of the symbols for ``numbers``; None where the program does not take them."""
-        if self._fixed(numbers) != self._values or self._first(numbers) != self._second(numbers):
-            return None
-        sizes = {s: numbers[i] for s, i in self._symbols}
-        values = sizes.values()
-        if sizes and min(values) < 2:
-            return None
-        for i, value in self._defined:
-            if value(*values) != numbers[i]:
-                return None
-        if self._ranged is not None:
-            for n, (least, most) in zip(self._ranged(*values), self._ranges, strict=True):
-                if not least <= n <= most:
-                    return None
-        return sizes
 
     def found(self, numbers: Numbers) -> Found | None:
         """The program for ``numbers``, if it takes them."""
@@ -197,7 +182,8 @@ def structure_of(key: tuple[Any, ...], order: Sequence[Any]) -> Structure:
     return found
 
 
-_known: dict[Any, Known] = {}
+_known: dict[Any, Known | object] = {}
+_ONCE = object()  # stands for what served a set of numbers once: most come no more
 
 
 class Generalised(NamedTuple):
@@ -245,13 +231,8 @@ def look_up(walk: Any) -> Found | Generalised | Structure | None:
     None where it is to be compiled by value."""
     structure, numbers = walk.structure, walk.numbers
     known = _known.get(walk.key)
-    executable = None if known is None else programs.get(known.token)
-    if type(executable) is Immediate:  # of numbers that come again, which get steps of their own: native code runs those
-        _known.pop(walk.key)
-        if structure.left > 0:
-            structure.note(numbers)
-            return structure
-    elif known is not None:
+    if type(known) is Known:
+        executable = programs.get(known.token)
         if not known.is_frequent() and executable is not None:
             return Found(executable, known.operands, known.sizes, known.token)
         _known.pop(walk.key)
@@ -260,10 +241,7 @@ def look_up(walk: Any) -> Found | Generalised | Structure | None:
             return None
     found = structure.find(numbers)
     if found is not None:
-        if len(_known) >= _KNOWN_LIMIT:
-            _known.clear()
-        _known[walk.key] = Known(found, structure, _FREQUENT_LARGE_USES if found.sizes and _is_large(walk) else _FREQUENT_USES)
-        return found
+        return _remembered(walk, found, known is _ONCE)
     if structure.left > 0 and is_small(walk):
         if structure.spent >= SIZES_NS and (made := _steps_for_sizes(walk)) is not None:
             tell(walk, "runs op by op from now on for all numbers that change")
@@ -272,6 +250,20 @@ def look_up(walk: Any) -> Found | Generalised | Structure | None:
         tell(walk, "runs op by op, because it is small and has hardly run so far")
         return structure
     return _to_compile(walk)
+
+
+def _remembered(walk: Any, found: Found, again: bool) -> Found | Structure:
+    """What serves numbers that have a program, which is looked up sooner when they come ``again``. Those whose steps are for all numbers get their
+    own then: native code runs these."""
+    structure: Structure = walk.structure
+    if again and type(found.executable) is Immediate:
+        structure.note(walk.numbers)
+        return structure
+    if len(_known) >= _KNOWN_LIMIT:
+        _known.clear()
+    left = _FREQUENT_LARGE_USES if found.sizes and _is_large(walk) else _FREQUENT_USES
+    _known[walk.key] = Known(found, structure, left) if again else _ONCE
+    return found
 
 
 def _steps_for_sizes(walk: Any) -> Generalised | None:
