@@ -50,7 +50,7 @@ _same = _Same()
 def in_one_pass(order: Sequence[Any], sources: Sequence[Any], roots: Sequence[Any], max_ns: float) -> OpByOp | None:
     """The program of ``roots``, of which ``order`` are all nodes that they need, pending ones, and ``sources`` those that are arguments. None where
     the graph is not in normal form, where a step is not ready, and where a run takes longer than ``max_ns``."""
-    if settings.disabled_passes or settings.debug >= debug.PASSES:
+    if settings.disabled_passes or settings.debug >= debug.PASSES or any(map(_is_left, sources)):
         return None
     run = _Pass(sources)
     if not (all(map(run.takes, sorted([x for x in order if x not in run.made], key=_DEPTH))) and run.is_normal(roots) and run.finds_steps(roots)):
@@ -61,6 +61,11 @@ def in_one_pass(order: Sequence[Any], sources: Sequence[Any], roots: Sequence[An
     if settings.verify:
         _verify(program, run.graph(roots))
     return program
+
+
+def _is_left(x: Any) -> bool:
+    """Whether rules make something else of a node's type: complex numbers are split, and what has no elements is not computed."""
+    return x.dtype.is_complex or 0 in x.shape
 
 
 class _Pass:
@@ -74,6 +79,7 @@ class _Pass:
             self.inputs.append(node)
         self.candidates = RULES.index("standard")
         self.rewriter = Rewriter(self.candidates, _firings)
+        self.interned: dict[Any, Node] = {}  # the nodes of ``made``
         self.by_users: list[tuple[Rule, Node]] = []  # rules that see how many users a node has
         self.constants: list[Node] = []
         self.computed: list[Node] = []  # canonical nodes, inputs first
@@ -85,23 +91,24 @@ class _Pass:
         """Adds a node whose inputs are there; False where it is not in normal form, or one of the ops that are legal as they are."""
         op, attrs, made = x.op, x.attrs, self.made
         inputs = tuple([made[i] for i in x.inputs])
-        table, key = self.rewriter.table, (op, inputs, attrs)
-        known = table.get(key)
+        interned, key = self.interned, (op, inputs, attrs)
+        known = interned.get(key)
         if known is not None:
             made[x] = known
             return True
-        if x.dtype.is_complex or 0 in x.shape:
+        if _is_left(x):
             return False
         made[x] = node = Node(op, inputs, attrs, x.shape, x.dtype)
+        self.rewriter.table[key] = node  # which also has what rules try
         if op is const:
-            table[key] = node
+            interned[key] = node
             self.constants.append(node)
             return True
         if op.kind not in _KINDS or (op is div and x.shape):  # whose divisor may be shared
             return False
-        if "commutative" in op.algebra and (op, inputs[::-1], attrs) in table:
+        if "commutative" in op.algebra and (op, inputs[::-1], attrs) in interned:
             return False  # the order of operands makes it the same node
-        table[key] = node
+        interned[key] = node
         self.computed.append(node)
         for r in self.candidates(node):
             if r in USERS_FIRST:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ import pytest
 from hypothesis import given
 
 from hologram.backends.native import storage
+from hologram.backends.op_by_op import one_pass
 from hologram.backends.op_by_op.one_pass import in_one_pass
 from hologram.backends.op_by_op.program import OpByOp, clear, op_by_op
+from hologram.graph.rewrite.rewriter import Rewriter, Rule
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import input_, leaf
 from hologram.ir.node import Node
@@ -110,6 +113,9 @@ _OTHERS: dict[str, Callable[[Draft, Node], Any]] = {
     "a reduction": lambda d, x: d("reduce_sum", d("exp", x), (0,)),
     "a divisor for many": lambda d, x: d("div", x, d.input()),
     "no elements": lambda d, x: d("exp", d.input(0)),
+    "an argument without elements": lambda d, x: d("concatenate", d.input(0), x, 0),
+    "a complex argument": lambda d, x: d("abs", d.input(40, dtype="complex64")),
+    "a complex constant": lambda d, x: d("real", d.const(1j, "complex64")),
 }
 
 
@@ -136,3 +142,23 @@ def test_disabled_passes_go_the_whole_way() -> None:
     op_by_op(graph, 1e12)
     with override(disabled_passes=("multiply_add",)):
         assert _one_pass(graph) is None
+
+
+class _Tries(Rule):
+    """A rule that makes a node and says nothing."""
+
+    def apply(self, node: Node, b: Rewriter) -> Node | None:
+        b.make("neg", node.inputs[0])
+        return None
+
+
+def test_what_rules_try_is_no_node_of_the_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = _Tries("tries", "nothing", "exact")
+    monkeypatch.setattr(one_pass, "RULES", SimpleNamespace(index=lambda precision: lambda node: (rule,)))
+    d = Draft()
+    x = d.input(40)
+    graph = d.graph(d("max", d("exp", x), d("neg", x)))
+    op_by_op(graph, 1e12)
+    program = _one_pass(graph)
+    assert program is not None
+    _assert_same_bits(graph, program, [np.linspace(0.5, 1.5, 40, dtype=np.float32)])
