@@ -18,6 +18,7 @@ what else a program computes, and a program gives the bits of its parts evaluate
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -80,7 +81,7 @@ def fuse_products(graph: Graph) -> Graph:
     return graph.mapped(made) if changed else graph
 
 
-def _fused_sum(b: Builder, node: Node, made: dict[Node, Node]) -> Node | None:
+def fused_sum(b: Builder, node: Node, made: Mapping[Node, Node]) -> Node | None:
     """A sum or difference of two operands as ``mad``; None where it takes no product. The difference of a product and itself stays 0."""
     for k in (0, 1):
         product, other = product_of(node.inputs[k]), made[node.inputs[1 - k]]
@@ -113,10 +114,10 @@ def _fused_reduction(b: Builder, node: Node, made: dict[Node, Node]) -> Node | N
     return b(node.op, (terms,), node.attrs)
 
 
-_FUSED = {"add": _fused_sum, "sub": _fused_sum, "reduce_sum": _fused_reduction}
+_FUSED = {"add": fused_sum, "sub": fused_sum, "reduce_sum": _fused_reduction}
 
 
-def factors_of(b: Builder, product: Product, made: dict[Node, Node]) -> tuple[Node, ...]:
+def factors_of(b: Builder, product: Product, made: Mapping[Node, Node]) -> tuple[Node, ...]:
     """The factors of a product where its moves take them; one of them negated, a constant if there is one, where the product is."""
     factors = [made[f] for f in product.node.inputs]
     if product.negated:

@@ -42,20 +42,17 @@ def aval(dtype: DType, shape: Iterable[int]) -> Aval:
     """The Aval of a dtype and a shape of integers; it lives as long as something holds it."""
     key = (dtype, tuple(shape))
     found = _avals.get(key)
-    return found if found is not None else _make(dtype, tuple(operator.index(n) for n in key[1]))
+    return found if found is not None else _make(dtype, tuple(map(operator.index, key[1])))
 
 
 recent_aval = functools.lru_cache(1024)(aval)  # for shapes, tuples of Python integers, that come and go
 
 
 def _make(dtype: DType, shape: tuple[int, ...]) -> Aval:
+    made = Aval()
+    made.dtype, made.shape, made.size = dtype, shape, math.prod(shape)
+    made.nbytes = made.size * dtype.itemsize
+    kind = (dtype, len(shape))
     with _lock:
-        found = _avals.get((dtype, shape))
-        if found is None:
-            found = Aval()
-            found.dtype, found.shape, found.size = dtype, shape, math.prod(shape)
-            found.nbytes = found.size * dtype.itemsize
-            kind = (dtype, len(shape))
-            found.kind = _kinds.setdefault(kind, kind)
-            found = _avals.setdefault((dtype, shape), found)
-    return found
+        made.kind = _kinds.setdefault(kind, kind)
+        return _avals.setdefault((dtype, shape), made)

@@ -403,13 +403,13 @@ def evaluator(values: Any, names: Sequence[str]) -> Callable[..., Any]:
     """A function of the values of ``names`` that gives ``values``, integers and tuples of such, with each variable replaced: much faster than
     :func:`substitute`, for what is evaluated often."""
     parameters = {name: f"v{i}" for i, name in enumerate(names)}
-    return eval(f"lambda {', '.join(parameters.values())}: {_source(values, parameters)}")  # integers and parameters alone
+    return eval(f"lambda {', '.join(parameters.values())}: {source_of(values, parameters)}")  # integers and parameters alone
 
 
-def _source(x: Any, parameters: Mapping[str, str]) -> str:
-    """Python for an integer, or a tuple of integers and tuples."""
+def source_of(x: Any, parameters: Mapping[str, str]) -> str:
+    """Python for an integer, or a tuple of integers and tuples, in which ``parameters`` says what stands for each variable."""
     if isinstance(x, tuple):
-        return f"({''.join(_source(e, parameters) + ', ' for e in x)})"
+        return f"({''.join(source_of(e, parameters) + ', ' for e in x)})"
     if not isinstance(x, Expr):
         return str(int(x))
     return "(" + " + ".join("*".join([str(c), *[_source_of_atom(a, parameters) for a in m]]) for m, c in x.terms.items()) + ")"
@@ -418,7 +418,7 @@ def _source(x: Any, parameters: Mapping[str, str]) -> str:
 def _source_of_atom(a: Atom, parameters: Mapping[str, str]) -> str:
     if not a.args:
         return parameters[a.name]
-    numerator, divisor = (_source(e, parameters) for e in a.args)
+    numerator, divisor = (source_of(e, parameters) for e in a.args)
     return f"({numerator} {'//' if a.key[0] == 'floordiv' else '%'} {divisor})"
 
 

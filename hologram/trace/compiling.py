@@ -107,10 +107,30 @@ def size_conditions(graph: Graph) -> Mapping[Any, tuple[int, int]]:
 def op_by_op(graph: Graph, max_ns: float) -> Any:
     """The program of a graph of static shapes that runs one op at a time, on the CPU; None where an op has no kernel for all sizes, or a run takes
     longer than ``max_ns``. Raises as :func:`compile_graph`."""
+    global _in_one_pass
     with _importing:
+        from hologram.backends.op_by_op.one_pass import in_one_pass
         from hologram.backends.op_by_op.program import op_by_op as found
 
+    _in_one_pass = in_one_pass
     return found(graph, max_ns)
+
+
+_in_one_pass: Callable[..., Any] | None = None  # once a graph has run op by op
+
+
+def op_by_op_in_one_pass(order: Sequence[Any], sources: Sequence[Any], roots: Sequence[Any], max_ns: float) -> Any:
+    """As :func:`op_by_op` for the graph of the pending nodes ``roots``: ``order`` are all that they need, ``sources`` those that are arguments. None,
+    too, where the graph is not in normal form, or needs what is not compiled yet: it is made while others wait for the nodes."""
+    return None if _in_one_pass is None else _in_one_pass(order, sources, roots, max_ns)
+
+
+def op_by_op_for_sizes(graph: Graph, sizes: Mapping[str, int], max_ns: float) -> Any:
+    """As :func:`op_by_op` for a graph with symbols, whose values are ``sizes`` where a run is to take ``max_ns`` at most."""
+    with _importing:
+        from hologram.backends.op_by_op.for_sizes import op_by_op_for_sizes as found
+
+    return found(graph, sizes, max_ns)
 
 
 def native_steps(program: Any, compiles: bool) -> Any:

@@ -36,11 +36,11 @@ from hologram.trace import recorder, tree
 from hologram.trace.compiling import compile_once, out_of_memory, run
 from hologram.trace.diagnostics.nonfinite import check_results
 from hologram.trace.host_movement import HostMovement, Spent, is_run, is_view, value_of, view_of
-from hologram.trace.lazy_programs import known, numbers
+from hologram.trace.lazy_programs import joins, known, numbers
 from hologram.trace.lazy_programs.cache import PROGRAM_LIMIT, keep
 from hologram.trace.lazy_programs.cache import programs as _programs
 from hologram.trace.lazy_programs.donation import LOST_ATTRS, donations
-from hologram.trace.lazy_programs.immediate import Immediate, immediate
+from hologram.trace.lazy_programs.immediate import Immediate, at_once, immediate
 from hologram.trace.lazy_programs.numbers import Found, Generalised, Structure, structure_of
 from hologram.trace.lazy_programs.structure import MAX_DEVICE_SCALARS, MAX_SCALARS, form, scalar_operand
 from hologram.trace.operators import is_wide, settled
@@ -191,6 +191,8 @@ def realise(*tensors: Tensor) -> None:
                 waiting.append(t)
     if not waiting or (len(waiting) == 1 and not _is_walks_turn(waiting[0]._node) and _settled_by_numpy(waiting[0])):
         return
+    if len(waiting) == 1 and joins.is_long(waiting[0]._node) and _realised_by_parts(waiting[0]):
+        return
     with _lock:
         walk = _walk([t._node for t in waiting])
         call = _call(walk)
@@ -246,6 +248,9 @@ def _call(walk: _Walk) -> Found | _Missing:
     if executable is not None and (type(executable) is not Immediate or executable.structure.left > 0):
         return Found(executable, [], None, None)
     found = numbers.look_up(walk)
+    if type(found) is Structure and (made := at_once(walk, found)) is not None:
+        keep(walk.key, made)
+        return Found(made, [], None, None)
     return found if isinstance(found, Found) else _Missing(walk, found)
 
 
@@ -294,6 +299,38 @@ def _settled_by_numpy(t: Tensor) -> bool:
     return t._storage is not None  # None where another thread has assigned to its elements meanwhile
 
 
+def _realised_by_parts(t: Tensor) -> bool:
+    """Realises a join of many values that has no program: first these, each by itself, then NumPy joins them. Whether it did."""
+    node: Any = t._node
+    if t._weak or settings.nans or levels_under_way():
+        return False
+    with _lock:
+        walk = _walk([node])
+        if _programs.get(walk.key) is not None or walk.structure.find(walk.numbers) is not None:
+            return False
+        parts = joins.parts(walk)
+        instead = {x: joins.copy_of(x) for x in parts if joins.stays_pending(x)}
+        join = tensor_of(joins.joined(node, instead) if instead else node)
+    if not parts:
+        return False
+    for x in parts:
+        realise(tensor_of(instead.get(x, x)))
+    realise(join)
+    with _lock:
+        if node.op is not leaf:
+            node.settle(join._storage)
+    if t._node is node and not _adopt(t):
+        t._storage = join._storage
+    return t._storage is not None  # None where another thread has assigned to its elements meanwhile
+
+
+def tensor_of(node: Any) -> Tensor:
+    """A Tensor of a pending node."""
+    t = Tensor.__new__(Tensor)
+    t._node, t._storage, t._weak = node, None, False
+    return t
+
+
 def shown(t: Tensor) -> np.ndarray | None:
     """The elements of a Tensor that is a view of a realised one on the host, or that itself, as a read-only array; None for others, and for weak
     ones, whose type is not their node's."""
@@ -337,11 +374,13 @@ class _Missing:
 
     def compiled(self) -> Found:
         """The program: one that takes numbers as operands, one that runs op by op, or one by value."""
+        structure: Any = self.found
         if type(self.found) is Generalised:
             general = self.found.compiled(self.device)
             if general is not None:
                 return general
-        made: Any = immediate(self.graph, self.found, self.nodes) if type(self.found) is Structure else None
+            structure = self.found.structure if self.found.is_op_by_op else None
+        made: Any = immediate(self.graph, structure, self.nodes) if type(structure) is Structure else None
         if made is None:
             self.graph.name = f"expression{at_line()}"
             made = compile_once(("lazy", self.key), lambda: self.graph, device=self.device)
@@ -409,6 +448,7 @@ def clear() -> None:
     """Forgets compiled expressions."""
     _programs.clear()
     known.clear()
+    joins.clear()
     _spent.clear()
     _looked_at.clear()
     numbers.clear()

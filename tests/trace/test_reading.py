@@ -466,3 +466,21 @@ def test_without_native_code_reading_is_the_same() -> None:
         "part = x[1:3]; part[0, 0] = -1.0; assert float(x[1, 0]) == -1.0\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "HOLOGRAM_NATIVE": "0"})
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+@pytest.mark.parametrize(
+    "of", [lambda x: x, lambda x: x.T, lambda x: x[::-2, 1:], lambda x: x[:0], lambda x: x * 1.5], ids=["all", "T", "part", "none", "pending"]
+)
+def test_rolls_of_values_at_hand(of: Any, axis: int | None) -> None:
+    """They are copied at once, the others recorded: with the same elements, and no memory of the argument."""
+    a = np.arange(35, dtype=np.float32).reshape(5, 7)
+    for shift in (0, 1, -3, 5, 7, 36):
+        x = of(hg.tensor(a))
+        wanted = np.roll(of(a), shift, axis)
+        found = hnp.roll(x, shift, axis)
+        np.testing.assert_array_equal(np.asarray(found), wanted)
+        np.testing.assert_array_equal(np.asarray(hg.jit(lambda x, shift=shift: hnp.roll(x, shift, axis))(x)), wanted)
+        if x.size:
+            x[0, 0] = 100
+            np.testing.assert_array_equal(np.asarray(found), wanted)

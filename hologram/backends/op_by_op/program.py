@@ -25,6 +25,7 @@ from hologram.ir.graph import Graph
 from hologram.ir.leaves import const
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import Op
+from hologram.ir.symbolic import substitute
 from hologram.ir.traversal import topological
 from hologram.primitives.iota import iota
 from hologram.primitives.reductions import LAST, PAGE
@@ -53,7 +54,8 @@ class Step(NamedTuple):
 
 
 class OpByOp:
-    """An executable of storages on the host. Values are numbered: arguments, constants, then what the steps compute."""
+    """An executable of storages on the host. Values are numbered: arguments, constants, then what the steps compute. ``graph`` has the inputs and
+    outputs of the graph that the steps compute, which is ``legal()``."""
 
     remote = False
     reusable: tuple[Any, ...] = ()  # no result takes the memory of an argument
@@ -68,44 +70,49 @@ class OpByOp:
         constants: list[Any],
         results: list[tuple[int, Aval]],
         ns: float,
-        legal: Graph,
+        graph: Graph,
+        legal: Callable[[], Graph],
         prepare_ns: float,
     ) -> None:
         self.steps, self.drafts, self.constant_storages, self.results, self._legal = steps, drafts, constants, results, legal
-        self.n_inputs, self.outputs = len(legal.inputs), legal.outputs
+        self.n_inputs, self.outputs = len(graph.inputs), graph.outputs
         self.ns, self.prepare_ns = ns, prepare_ns  # about what a run takes, and making the program took
         self.constants: list[Any] = []  # that a call supplies
         self.nbytes = NODE_BYTES // 4 * len(steps)
 
     def run(self, inputs: Sequence[Any], donated: Any = None, sizes: Any = None) -> list[Any]:
         """Storages of the results. Raises OutOfMemory and MemoryError."""
-        stores: list[Any] = [*inputs, *self.constant_storages]
-        arrays: list[Any] = [None] * len(stores)
-        view, empty = storage.view, storage.empty
-        with np.errstate(all="ignore"):
-            for function, operands, attrs, result in self.steps:
-                if result is None:
-                    for i in operands:
-                        if arrays[i] is None:
-                            arrays[i] = view(stores[i])
-                    arrays.append(function(*[arrays[i] for i in operands], *attrs))
-                    stores.append(None)
-                    continue
-                for i in operands:
-                    if stores[i] is None:
-                        stores[i] = storage.copy_of(arrays[i])
-                out = empty(result)
-                function(*[stores[i].data for i in operands], out.data, *attrs)
-                stores.append(out)
-                arrays.append(None)
-        return [_stored(stores[i], arrays[i], of) for i, of in self.results]
+        return run_steps(self.steps, [*inputs, *self.constant_storages], self.results)
 
     def replays(self, inputs: Sequence[Any]) -> None:
         """No call is captured."""
 
     def as_text(self, stage: str) -> str:
         """The legalized graph, whose nodes run one by one."""
-        return str(self._legal)
+        return str(self._legal())
+
+
+def run_steps(steps: Iterable[Step], stores: list[Any], results: Iterable[tuple[int, Aval]]) -> list[Any]:
+    """Storages of the results of steps on ``stores``, which are added to."""
+    arrays: list[Any] = [None] * len(stores)
+    view, empty = storage.view, storage.empty
+    with np.errstate(all="ignore"):
+        for function, operands, attrs, result in steps:
+            if result is None:
+                for i in operands:
+                    if arrays[i] is None:
+                        arrays[i] = view(stores[i])
+                arrays.append(function(*[arrays[i] for i in operands], *attrs))
+                stores.append(None)
+                continue
+            for i in operands:
+                if stores[i] is None:
+                    stores[i] = storage.copy_of(arrays[i])
+            out = empty(result)
+            function(*[stores[i].data for i in operands], out.data, *attrs)
+            stores.append(out)
+            arrays.append(None)
+    return [_stored(stores[i], arrays[i], of) for i, of in results]
 
 
 def _stored(found: Any, array: Any, of: Aval) -> Any:
@@ -121,16 +128,26 @@ def op_by_op(graph: Graph, max_ns: float) -> OpByOp | None:
     Raises what the compiler raises for a kernel.
     """
     canonical = canonicalise_but_for_order(graph, "standard")
-    legal: Graph = run_passes(canonical, LEGALIZE, Context("standard", backend(CPU).tile))
-    found = _Drafts(legal.inputs)
-    order = topological(legal.outputs, stop=found.is_end) if "reduce" in legal.kinds() else legal.nodes()
-    if not found.take(order) or found.ns > max_ns:
+    legal = legalized(canonical)
+    found = Drafts(legal.inputs)
+    if not found.take_all(legal) or found.ns > max_ns:
         return None
-    number = {x: i for i, x in enumerate([*legal.inputs, *found.constants, *[d.node for d in found.drafts]])}
+    number = found.numbered(legal)
     results = [(number[x], aval(x.dtype, x.shape)) for x in legal.outputs]  # type: ignore[arg-type]
-    constants = [storage.of_bits(aval(x.dtype, ()), x.attrs[1]) for x in found.constants]
     prepare_ns = PREPARE_NS + (0 if canonical is graph else REWRITE_NODE_NS * len(graph.nodes()))
-    return OpByOp([_step(d, number) for d in found.drafts], found.drafts, constants, results, found.ns, legal, prepare_ns)
+    steps, constants = [step_of(d, number) for d in found.drafts], constants_of(found.constants)
+    return OpByOp(steps, found.drafts, constants, results, found.ns, legal, lambda: legal, prepare_ns)
+
+
+def legalized(canonical: Graph) -> Graph:
+    """A canonical graph in ops that have steps."""
+    legal: Graph = run_passes(canonical, LEGALIZE, Context("standard", backend(CPU).tile))
+    return legal
+
+
+def constants_of(nodes: Iterable[Node]) -> list[Any]:
+    """The storages of constants."""
+    return [storage.of_bits(aval(x.dtype, ()), x.attrs[1]) for x in nodes]
 
 
 class _Known(NamedTuple):
@@ -156,15 +173,25 @@ class Draft(NamedTuple):
     ns: float
 
 
-class _Drafts:
-    """The steps of a graph, in order, and the constants that they read. Kernels are asked for when all nodes are known to have a step."""
+class Drafts:
+    """The steps of a graph, in order, and the constants that they read. Kernels are asked for when all nodes are known to have a step. ``sizes`` are
+    the values of symbols for which the time of a run is told."""
 
-    def __init__(self, inputs: Iterable[Node]) -> None:
+    def __init__(self, inputs: Iterable[Node], sizes: Mapping[str, int] | None = None) -> None:
         self.constants: list[Node] = []
         self.drafts: list[Draft] = []
         self.ns = 0.0
+        self._sizes = sizes
         self._known = set(inputs)
         self._build = Builder()
+
+    def take_all(self, legal: Graph) -> bool:
+        """Adds steps for what a legal graph needs; False where a node has none."""
+        return self.take(topological(legal.outputs, stop=self.is_end) if "reduce" in legal.kinds() else legal.nodes())
+
+    def numbered(self, legal: Graph) -> dict[Node, int]:
+        """The numbers of the values: inputs, constants, what steps compute."""
+        return {x: i for i, x in enumerate([*legal.inputs, *self.constants, *[d.node for d in self.drafts]])}
 
     def take(self, order: Iterable[Node]) -> bool:
         """Adds steps for nodes, inputs first; False where one has none."""
@@ -176,7 +203,7 @@ class _Drafts:
 
     def _takes(self, x: Node) -> bool:
         kind = x.op.kind
-        known = _known_steps.get(_form(x)) if kind in _PER_ELEMENT else None
+        known = _known_steps.get(_form(x)) if kind in _PER_ELEMENT and self._sizes is None else None
         if known is not None:
             return self._append(Draft(x, x.inputs, known, known.ns))
         if x.op is const:
@@ -194,7 +221,8 @@ class _Drafts:
 
     def _takes_sum(self, x: Node, product: Product) -> bool:
         """Adds a reduction of products that are not rounded, which reads their factors. Longer ones have an order of the kernel's."""
-        if static_prod([x.inputs[0].shape[a] for a in x.attrs[0]]) > PAGE:
+        n = static_prod([x.inputs[0].shape[a] for a in x.attrs[0]])
+        if not isinstance(n, int) or n > PAGE:
             return False
         factors = factors_of(self._build, product, {f: f for f in product.node.inputs})
         if not any(f.shape for f in factors) or not self.take(topological(factors, stop=self.is_end)):
@@ -209,8 +237,7 @@ class _Drafts:
         return self._add(x, operands, ready_kernels.along_axes(x, axes, operands, term))
 
     def _add(self, x: Node, operands: Sequence[Node], use: Use | None) -> bool:
-        ns = STEP_NS + ELEMENT_NS * x.op.cost * max(static_prod(n.shape) for n in (x, *x.inputs))
-        return self._append(Draft(x, operands, use, ns))
+        return self._append(Draft(x, operands, use, _ns(x, self._sizes)))
 
     def _append(self, draft: Draft) -> bool:
         self.drafts.append(draft)
@@ -219,12 +246,33 @@ class _Drafts:
         return True
 
 
+def _ns(x: Node, sizes: Mapping[str, int] | None = None) -> float:
+    """About what the step of a node takes, at sizes of its symbols."""
+    counts: list[Any] = [static_prod(n.shape) for n in (x, *x.inputs)]
+    if sizes is not None:
+        counts = [substitute(n, sizes) for n in counts]
+    return STEP_NS + ELEMENT_NS * x.op.cost * max(counts)
+
+
+def ready_step(x: Node) -> _Known | None:
+    """What the step of a node is that computes elements one by one, or moves them; None where a kernel would have to be compiled."""
+    form = _form(x)
+    known: _Known | None = _known_steps.get(form)
+    if known is None:
+        use = ready_kernels.elementwise(x) if x.op.kind == "elementwise" and not x.op.exact else None
+        if use is not None and not ready_kernels.is_ready(use.signature):
+            return None
+        known = _found(x, use, _ns(x))
+        _known_steps.put(form, known)
+    return known
+
+
 def _form(x: Node) -> tuple[Any, ...]:
     """What the step of a node depends on that computes elements one by one, or moves them."""
     return (settings.code, x.op, x.attrs, x.shape, *[(i.dtype, i.shape) for i in x.inputs])
 
 
-def _step(draft: Draft, number: Mapping[Node, int]) -> Step:
+def step_of(draft: Draft, number: Mapping[Node, int]) -> Step:
     x, operands = draft.node, [number[o] for o in draft.operands]
     use = draft.use
     if type(use) is not _Known:
@@ -236,13 +284,11 @@ def _step(draft: Draft, number: Mapping[Node, int]) -> Step:
 
 def _found(x: Node, use: Use | None, ns: float) -> _Known:
     if use is None:
-        return _Known(ns, _numpy(x), x.attrs, None)
-    signature, sizes = use
-    has_reference = x.op.exact and signature.term is None
-    kernel = ready_kernels.kernel_unless_rare(signature) if has_reference else ready_kernels.kernel(signature)
+        return _Known(ns, function_of(x), x.attrs, None)
+    kernel = ready_kernels.kernel_of(use, x.op.exact)
     if kernel is None:
         return _Known(ns, x.op.reference, x.attrs, None)
-    function, integers = kernel.at(sizes)
+    function, integers = kernel.at(use.sizes)
     return _Known(ns, function, integers, aval(x.dtype, x.shape))  # type: ignore[arg-type]
 
 
@@ -252,7 +298,7 @@ def clear() -> None:
     ready_kernels.clear()
 
 
-def _numpy(node: Node) -> Callable[..., Any]:
+def function_of(node: Node) -> Callable[..., Any]:
     """What computes a node: its reference, or the NumPy function that this wraps where it needs no wrapping."""
     plain = getattr(node.op.reference, "plain", None)
     if isinstance(plain, np.ufunc) and not any(x.dtype.is_narrow_float or x.dtype.is_complex for x in node.inputs):
@@ -273,4 +319,4 @@ def _terms(node: Node) -> Product | None:
     return Product(x, tuple(moves), False) if x.op is fused_mul else None
 
 
-__all__ = ["Draft", "OpByOp", "clear", "op_by_op"]
+__all__ = ["Draft", "Drafts", "OpByOp", "Step", "clear", "op_by_op", "run_steps"]

@@ -65,6 +65,11 @@ def kernel(signature: Signature) -> Kernel:
     return found
 
 
+def is_ready(signature: Signature) -> bool:
+    """Whether the kernel of a signature is there."""
+    return _kernels.get((signature, settings.code)) is not None
+
+
 def kernel_unless_rare(signature: Signature) -> Kernel | None:
     """The kernel of a signature whose op's reference has its bits; None where that is to be used, because few have asked so far."""
     key = signature, settings.code
@@ -110,6 +115,12 @@ def elementwise(node: Node) -> Use:
     return Use(Signature(node.op, None, node.attrs, operands), {"n0": static_prod(node.shape)} if form else {})
 
 
+def kernel_of(use: Use, has_bits: bool) -> Kernel | None:
+    """The kernel of a use; None where the reference of the op, which ``has_bits`` of a kernel, is used instead, because few have asked so far."""
+    signature = use.signature
+    return kernel_unless_rare(signature) if has_bits and signature.term is None else kernel(signature)
+
+
 def along_axes(node: Node, axes: tuple[int, ...], operands: Sequence[Node], term: Op | None) -> Use:
     """The use of a kernel by a reduction or scan along adjacent ``axes`` of what ``term`` makes of ``operands``."""
     shape = node.inputs[0].shape
@@ -128,4 +139,4 @@ def static_prod(shape: Sequence[Any]) -> int:
     return math.prod(shape)
 
 
-__all__ = ["Kernel", "Signature", "Use", "along_axes", "clear", "elementwise", "kernel", "kernel_unless_rare", "static_prod"]
+__all__ = ["Kernel", "Signature", "Use", "along_axes", "clear", "elementwise", "is_ready", "kernel", "kernel_of", "kernel_unless_rare", "static_prod"]

@@ -12,8 +12,8 @@ from hologram.graph.rewrite.rules.folding import commute, empty
 from hologram.ir.graph import Graph
 
 _KINDS = frozenset(("leaf", "elementwise", "movement", "gather", "reduce", "scan"))  # for the others there are passes of their own
-_RULES = RuleSet([r for r in ALL if r not in (commute, empty)])
-_USERS_FIRST = frozenset(TOP_DOWN)
+RULES = RuleSet([r for r in ALL if r not in (commute, empty)])
+USERS_FIRST = frozenset(TOP_DOWN)  # which see how many users a node has
 
 
 def is_normal(graph: Graph, precision: str) -> bool:
@@ -23,7 +23,7 @@ def is_normal(graph: Graph, precision: str) -> bool:
     """
     if not graph.kinds() <= _KINDS or not all([x.attrs[3] is None for x in graph.inputs]):
         return False
-    candidates = _RULES.index(precision)
+    candidates = RULES.index(precision)
     b = Rewriter(candidates, Counter())
     nodes, table = graph.nodes(), b.table
     for n in nodes:
@@ -33,7 +33,7 @@ def is_normal(graph: Graph, precision: str) -> bool:
             return False  # the order of operands makes it the same node
         table[n.op, n.inputs, n.attrs] = n
         for r in candidates(n):
-            if b.users is None and r in _USERS_FIRST:
+            if b.users is None and r in USERS_FIRST:
                 b.users = count_users(nodes, graph.outputs)
             made = r.apply(n, b)
             if made is not None and b.fit(made, n.shape) is not n:
@@ -41,4 +41,4 @@ def is_normal(graph: Graph, precision: str) -> bool:
     return True
 
 
-__all__ = ["is_normal"]
+__all__ = ["RULES", "USERS_FIRST", "is_normal"]

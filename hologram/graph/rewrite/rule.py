@@ -32,7 +32,7 @@ class PatternRule(Rule):
     on the right takes the node's own type where nothing beside it has one.
     """
 
-    __slots__ = ("pattern", "result", "kinds", "where", "_build_names", "_where_names", "_forms")
+    __slots__ = ("pattern", "result", "kinds", "where", "_build_names", "_where_names", "_forms", "_needs")
 
     def __init__(
         self, name: str, algebra: str, guarantee: str, pattern: Apply, build: Any, kinds: str | None, where: Callable[..., bool] | None
@@ -48,6 +48,7 @@ class PatternRule(Rule):
         if unknown:
             raise RewriteError(f"rule {name}: {', '.join(unknown)} does not occur in its pattern")
         self._forms: list[Apply] | None = None
+        self._needs: list[tuple[Need, ...]] | None = None
 
     @property
     def forms(self) -> list[Apply]:
@@ -66,7 +67,15 @@ class PatternRule(Rule):
         return frozenset([names[0] for names in named]) if all(named) else None
 
     def relevant(self, inputs: Sequence[Op], kinds: str) -> bool:
-        return any(all(_could_match(p, i, k, self.kinds) for p, i, k in zip(f.inputs, inputs, kinds, strict=True)) for f in self.forms)
+        if self._needs is None:
+            self._needs = [tuple([_need(p, self.kinds) for p in f.inputs]) for f in self.forms]
+        for needs in self._needs:
+            for (name, taken), op, kind in zip(needs, inputs, kinds, strict=True):
+                if (name is not None and op.name != name) or (taken is not None and kind not in taken):
+                    break
+            else:
+                return True
+        return False
 
     def apply(self, node: Node, b: Rewriter) -> Node | None:
         for form in self.forms:
@@ -158,14 +167,14 @@ def _heads(op: Op) -> frozenset[str]:
     return frozenset((op.name, "@" + op.kind, *["@" + word for word in op.algebra]))
 
 
-def _could_match(pattern: Pattern, op: Op, kind: str, kinds: str | None) -> bool:
-    """Whether a pattern, whose untyped variables take ``kinds``, could match a node of an op and a kind of type."""
-    if isinstance(pattern, Apply):
-        return pattern.op == op.name
+Need = tuple[str | None, str | None]  # the op, and the kinds of types, that an operand needs for a pattern to match it; None where any will do
+
+
+def _need(pattern: Pattern, kinds: str | None) -> Need:
+    """What an operand needs for a pattern, whose untyped variables take ``kinds``, to match it."""
     if isinstance(pattern, Var):
-        taken = kinds if pattern.kinds is None else pattern.kinds
-        return (op.name == "const" or not pattern.const) and (taken is None or kind in taken)
-    return op.name == "const"
+        return "const" if pattern.const else None, kinds if pattern.kinds is None else pattern.kinds
+    return (pattern.op if isinstance(pattern, Apply) else "const"), None
 
 
 def _operand_name(pattern: Pattern) -> str | None:

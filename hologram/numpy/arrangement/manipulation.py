@@ -16,6 +16,7 @@ from hologram.numpy.along_axes.searching import searchsorted
 from hologram.numpy.arguments import alike, array, axes_of, axis_of, extent, permuted, reshaped, spread, wrap
 from hologram.numpy.creation import arange
 from hologram.numpy.elementwise.functions import FUNCTIONS
+from hologram.numpy.indexing.picked import copied, small_array
 from hologram.numpy.indexing.read import take_axis
 from hologram.numpy.indexing.slices import sliced
 from hologram.numpy.indexing.views import viewed
@@ -125,6 +126,16 @@ def _rolled_along(node: Node, shift: Any, axis: int) -> Node:
     return _rolled(node, integer(shift, "roll", "a shift"), axis)
 
 
+def _rolled_array(x: np.ndarray, shift: int, axis: int | None) -> np.ndarray:
+    """As :func:`roll`, in NumPy."""
+    along = x.reshape(-1) if axis is None else x
+    a = 0 if axis is None else axis_of(axis, x.ndim, "roll")
+    cut = -shift % along.shape[a] if along.size else 0
+    before = (slice(None),) * a
+    parts = along[(*before, slice(cut, None))], along[(*before, slice(cut))]
+    return np.concatenate(parts, a).reshape(x.shape)
+
+
 def roll(x: Any, /, shift: Any, axis: Any = None) -> Tensor:
     """Shifts elements along ``axis`` by ``shift`` places; what leaves at one end comes in at the other.
 
@@ -137,6 +148,9 @@ def roll(x: Any, /, shift: Any, axis: Any = None) -> Tensor:
     Tensor([[2, 1],
             [4, 3]], dtype=int64)
     """
+    known = small_array(x) if type(x) is Tensor and type(shift) is int and (axis is None or type(axis) is int) else None
+    if known is not None:
+        return copied(_rolled_array(known, shift, axis), x._node.dtype)
     node = array(x, "roll")
     if axis is None:
         return wrap(reshaped(_rolled_along(reshaped(node, (prod(node.shape),)), shift, 0), node.shape))

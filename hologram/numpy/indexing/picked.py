@@ -1,4 +1,5 @@
-"""Reading an element, or a small part, of a value that is at hand: a copy, for which nothing is recorded and no program runs."""
+"""Reading an element, or a small part, of a value that is at hand, or moving all of a small one: a copy, for which nothing is recorded and no program
+runs."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hologram.dtypes import DType
 from hologram.ir.aval import recent_aval
 from hologram.numpy.indexing.views import ELEMENT, share
 from hologram.trace import recorder
@@ -57,6 +59,25 @@ def _with_python_integers(key: Any) -> Any:
     if type(key) is tuple:
         return tuple([int(p) if isinstance(p, np.integer) else p for p in key]) if any(isinstance(p, np.integer) for p in key) else key
     return int(key) if isinstance(key, np.integer) else key
+
+
+def small_array(x: Tensor) -> np.ndarray | None:
+    """The elements of a small value that is at hand, which are moved sooner than it is recorded that they move; None for other Tensors, and where a
+    trace or a transform is under way."""
+    if recorder.traces_in_progress or recorder.levels_under_way():
+        return None
+    node: Any = x._node or own_leaf(x)
+    if type(node) is not Pending or x._weak:
+        return None
+    array = shown(x) if node.array is None else node.array
+    return array if array is not None and array.nbytes <= storage_module().SMALL_BYTES else None
+
+
+def copied(array: np.ndarray, dtype: DType) -> Tensor:
+    """A Tensor of its own with the elements of a small array of this type."""
+    t = Tensor()
+    t._node, t._storage, t._weak = None, storage_module().small_copy(recent_aval(dtype, array.shape), array), False
+    return t
 
 
 def _element(storage: Any) -> Tensor:

@@ -16,7 +16,7 @@ from hologram.ir.leaves import const, leaf
 from hologram.ir.node import Node
 from hologram.ir.traversal import topological
 from hologram.primitives.scalar.elementwise import mul
-from hologram.trace.lazy import is_storable, realise
+from hologram.trace.lazy import is_storable, realise, tensor_of
 from hologram.trace.lazy_programs.immediate import MAX_ELEMENTS
 from hologram.trace.operators import CUT_DEPTH, DEPTH_LIMIT
 from hologram.trace.recorder import remember
@@ -40,7 +40,7 @@ def relieve(t: Tensor) -> None:
     elif node.depth >= CUT_DEPTH + _EVERY and all([math.prod(x.shape) <= MAX_ELEMENTS for x in order]):
         at = _place(node)
         if not _is_leaf(at):
-            realise(*[_tensor(x) for x in _frontier(order, at)])
+            realise(*[tensor_of(x) for x in _frontier(order, at)])
             _measured(node)
 
 
@@ -105,9 +105,3 @@ def _frontier(order: list[Any], at: Any) -> list[Any]:
         else:
             read[i] = None
     return list(read)
-
-
-def _tensor(node: Any) -> Tensor:
-    t = Tensor.__new__(Tensor)
-    t._node, t._storage, t._weak = node, None, False
-    return t

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hologram.errors import HologramError, is_defect
@@ -17,31 +17,33 @@ from hologram.ir.leaves import leaf
 from hologram.primitives.markers import place
 from hologram.settings import settings
 from hologram.support import debug
-from hologram.trace.compiling import native_steps, op_by_op
+from hologram.trace.compiling import native_steps, op_by_op, op_by_op_for_sizes, op_by_op_in_one_pass
 
 COMPILE_NS = 8e6  # that compiling a program takes, ...
 COMPILE_NODE_NS = 1e6  # ... and each of its nodes adds
 BUDGET = 1 / 2  # of what compiling takes, for one structure
-MAX_RUNS = 32  # of one expression with the same numbers by Python: what comes as often tends to come on
-KERNEL_RUNS = 8  # of it by Python, until native code gets it though ops of it have to be compiled first
+MAX_RUNS = 128  # of one expression with the same numbers by Python: what comes as often tends to come on
+KERNEL_RUNS = 64  # of it by Python, until native code gets it though ops of it have to be compiled first
 MAX_RUN = 1 / 64  # of what compiling takes: a longer run is not small work
 MAX_ELEMENTS = 1 << 14  # of a value that is computed: larger ones are worth fusion, and memory that is used again
 GRANT = 1 / 8  # of what a structure has left, for the runs of one expression by native code until they are counted
 ELEMENT_NS = 0.5  # of an element of an op
+SIZES_NS = 6e5  # that a graph takes to be recorded with symbols and legalized
 MAX_NODES = 512  # of an expression: splitting a larger one into steps takes long, too
 
 _KINDS = frozenset(("leaf", "elementwise", "movement", "gather", "reduce", "scan", "mark"))
 
 
 class Immediate:
-    """A program that runs op by op, and what it costs the structure that it belongs to. ``left``: how often Python may still run it."""
+    """A program that runs op by op, and what it costs the structure that it belongs to. ``left``: how often Python may still run it, where it is for
+    one set of numbers."""
 
     __slots__ = ("program", "structure", "left", "native", "runs")
     remote = False
     reusable: tuple[Any, ...] = ()
 
-    def __init__(self, program: Any, structure: Any) -> None:
-        self.program, self.structure, self.left = program, structure, MAX_RUNS
+    def __init__(self, program: Any, structure: Any, runs: float = MAX_RUNS) -> None:
+        self.program, self.structure, self.left = program, structure, runs
         self.native: Any = None  # its form for native code, once it is known; False: it has none
         self.runs = 0  # that native code has been granted
 
@@ -55,7 +57,7 @@ class Immediate:
         if self.left <= 0:
             self.structure.left = 0.0
         start = time.perf_counter_ns()
-        found: list[Any] = self.program.run(inputs)
+        found: list[Any] = self.program.run(inputs, None, sizes)
         if debug.watchers:
             debug.noted("an expression op by op", start)
         return found
@@ -129,6 +131,13 @@ def is_small(walk: Any) -> bool:
     return ns <= MAX_RUN * compile_ns(order)
 
 
+def at_once(walk: Any, structure: Any) -> Immediate | None:
+    """The program of a small walk, which costs ``structure``, where it is made in one pass over its nodes; None where it takes longer."""
+    sources = [x for x in walk.order if x.op is leaf] + walk.scalar_nodes
+    found = op_by_op_in_one_pass(walk.order, sources, walk.roots, MAX_RUN * compile_ns(walk.order))
+    return None if found is None else _counted(found, structure)
+
+
 def immediate(graph: Graph, structure: Any, nodes: int) -> Immediate | None:
     """The program of a small graph, which costs ``structure``; None where an op has to be compiled with others, or takes long."""
     try:
@@ -140,9 +149,25 @@ def immediate(graph: Graph, structure: Any, nodes: int) -> Immediate | None:
     if found is None:
         structure.left = 0.0
         return None
+    return _counted(found, structure)
+
+
+def for_sizes(graph: Graph, structure: Any, sizes: Mapping[str, int], nodes: int) -> Immediate | None:
+    """The program of a small graph with symbols, whose values now are ``sizes``, which costs ``structure``; None where there is none."""
+    try:
+        found = op_by_op_for_sizes(graph, sizes, MAX_RUN * (COMPILE_NS + COMPILE_NODE_NS * nodes))
+    except Exception as e:  # of whatever kind: the graph by value serves, and tells what is wrong with the expression
+        if settings.verify and (is_defect(e) or not isinstance(e, HologramError)):
+            raise
+        return None
+    return None if found is None else _counted(found, structure, math.inf)
+
+
+def _counted(found: Any, structure: Any, runs: float = MAX_RUNS) -> Immediate:
     structure.left -= found.prepare_ns
+    structure.spent += found.prepare_ns
     debug.tell(debug.GRAPHS, "op by op", lambda: found.as_text("legalized"))
-    return Immediate(found, structure)
+    return Immediate(found, structure, runs)
 
 
-__all__ = ["Immediate", "compile_ns", "immediate", "is_small"]
+__all__ = ["Immediate", "at_once", "compile_ns", "for_sizes", "immediate", "is_small"]

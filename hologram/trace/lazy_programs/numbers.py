@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from hologram.errors import HologramError, is_defect
 from hologram.ir.graph import Graph
-from hologram.ir.symbolic import MAX_EXTENT, evaluator
+from hologram.ir.symbolic import MAX_EXTENT, source_of
 from hologram.primitives.markers import place
 from hologram.settings import settings
 from hologram.support import debug
@@ -29,7 +29,7 @@ from hologram.trace.host_movement import is_run
 from hologram.trace.lazy_programs.cache import keep, programs
 from hologram.trace.lazy_programs.donation import MIN_DONATED_BYTES
 from hologram.trace.lazy_programs.explanation import tell, tell_miss
-from hologram.trace.lazy_programs.immediate import BUDGET, compile_ns, is_small
+from hologram.trace.lazy_programs.immediate import BUDGET, SIZES_NS, Immediate, compile_ns, for_sizes, is_small
 from hologram.trace.lazy_programs.notes import note, noted
 from hologram.trace.lazy_programs.recording import Recording
 from hologram.trace.lazy_programs.structure import Numbers, clear_memos, places, storage_of
@@ -62,6 +62,7 @@ class Program:
     ``fixed`` are the numbers that it has by value, ``equal`` pairs that must be equal; ``constants`` the numbers that are arguments, ``symbols`` the
     numbers that symbols stand for, ``defined`` further numbers with the polynomials that they must equal.
     Of what the symbols make no extent may be 0 or 1, and sizes by which programs by value choose an order of sums are in the ranges of this one.
+    ``sizes(numbers)`` gives the values of the symbols for other numbers; None where the program does not take them.
     """
 
     def __init__(self, numbers: Numbers, constants: list[int], made: Recording) -> None:
@@ -70,33 +71,17 @@ class Program:
         for n, (least, most) in made.conditions().items():
             ranges[n] = max(least, ranges[n][0]) if n in ranges else least, most
         varying = {*constants, *(i for slots in groups.values() for i in slots)}
-        self._fixed = _getter([i for i in range(len(numbers)) if i not in varying])
-        self._values = self._fixed(numbers)
-        twins = [(i, slots[0]) for slots in groups.values() for i in slots[1:]]
-        self._first, self._second = _getter([i for i, _ in twins]), _getter([j for _, j in twins])
-        self._constants, self._symbols = constants, [(s, slots[0]) for s, slots in groups.items() if s not in defined]
-        self._defined = [(groups[s][0], evaluator(e, [s for s, _ in self._symbols])) for s, e in defined.items()]
-        names = [s for s, _ in self._symbols]
-        self._ranges = tuple(ranges.values())
-        self._ranged = evaluator(tuple(ranges), names) if ranges else None
+        fixed = _getter([i for i in range(len(numbers)) if i not in varying])
+        spelled = {s: f"n[{slots[0]}]" for s, slots in groups.items() if s not in defined}
+        holds = [f"{number} >= 2" for number in spelled.values()]
+        holds += [f"n[{i}] == n[{slots[0]}]" for slots in groups.values() for i in slots[1:]]
+        holds += [f"n[{groups[s][0]}] == {source_of(e, spelled)}" for s, e in defined.items()]
+        holds += [f"{least} <= {source_of(e, spelled)} <= {most}" for e, (least, most) in ranges.items()]
+        sizes = ", ".join([f"{s!r}: {number}" for s, number in spelled.items()])
+        of_numbers = f"lambda n: {{{sizes}}} if {' and '.join(['fixed(n) == values', *holds])} else None"
+        self.sizes: Callable[[Numbers], dict[str, int] | None] = eval(of_numbers, {"fixed": fixed, "values": fixed(numbers)})
+        self._constants = constants
         self.token = object()  # its key among the programs that are kept
-
-    def sizes(self, numbers: Numbers) -> dict[str, int] | None:
-        """The values of the symbols for ``numbers``; None where the program does not take them."""
-        if self._fixed(numbers) != self._values or self._first(numbers) != self._second(numbers):
-            return None
-        sizes = {s: numbers[i] for s, i in self._symbols}
-        values = sizes.values()
-        if sizes and min(values) < 2:
-            return None
-        for i, value in self._defined:
-            if value(*values) != numbers[i]:
-                return None
-        if self._ranged is not None:
-            for n, (least, most) in zip(self._ranged(*values), self._ranges, strict=True):
-                if not least <= n <= most:
-                    return None
-        return sizes
 
     def found(self, numbers: Numbers) -> Found | None:
         """The program for ``numbers``, if it takes them."""
@@ -129,11 +114,12 @@ def _constant(attrs: tuple[str, bytes]) -> Any:
 class Structure:
     """What is known of the graphs of one structure, whose key is ``key``."""
 
-    __slots__ = ("key", "programs", "seen", "by_value", "frequent", "moved_sets", "left", "moves", "_earlier")
+    __slots__ = ("key", "programs", "seen", "by_value", "frequent", "moved_sets", "left", "spent", "moves", "_earlier")
 
     def __init__(self, key: tuple[Any, ...], order: Sequence[Any]) -> None:
         self.key = key
         self.left = BUDGET * compile_ns(order)  # nanoseconds that it may run op by op until it is compiled
+        self.spent = 0.0  # nanoseconds that went into steps of single sets of numbers, since steps for all were last looked for
         self.moves = all(map(is_run, order))  # whether NumPy gives its bits
         self._earlier: Numbers | None | type = Structure  # which stands for what was not yet looked for
         self.frequent = 0  # how many sets have got programs by value for their uses
@@ -145,7 +131,7 @@ class Structure:
     def find(self, numbers: Numbers) -> Found | None:
         for p in self.programs:
             found = p.found(numbers)
-            if found is not None:
+            if found is not None and (type(found.executable) is not Immediate or self.left > 0):
                 return found
         self.programs = [p for p in self.programs if programs.get(p.token) is not None]
         return None
@@ -196,7 +182,8 @@ def structure_of(key: tuple[Any, ...], order: Sequence[Any]) -> Structure:
     return found
 
 
-_known: dict[Any, Known] = {}
+_known: dict[Any, Known | object] = {}
+_ONCE = object()  # stands for what served a set of numbers once: most come no more
 
 
 class Generalised(NamedTuple):
@@ -208,9 +195,15 @@ class Generalised(NamedTuple):
     structure: Structure
     numbers: Numbers
     noted: Numbers | None  # what the disk cache is to keep
+    is_op_by_op: bool = False  # whether it is to be steps, not compiled as a whole
 
     def compiled(self, device: str | None) -> Found | None:
-        """The program, compiled; None where the compiler does not take it."""
+        """The program, compiled, or as steps; None where the compiler does not take it, or it has none."""
+        if self.is_op_by_op:
+            made = for_sizes(self.graph, self.structure, self.program.sizes(self.numbers) or {}, len(self.walk.order))
+            if made is None:
+                self.structure.note(self.numbers)
+            return None if made is None else self._kept(made)
         try:
             executable = compile_once(("lazy numbers", self.structure, self.numbers), lambda: self.graph, device=device)
         except Exception as e:  # of whatever kind: the program by value serves, and tells what is wrong with the expression
@@ -224,6 +217,9 @@ class Generalised(NamedTuple):
             return None
         if self.noted is not None:
             note(self.structure.key, self.noted)
+        return self._kept(executable)
+
+    def _kept(self, executable: Any) -> Found | None:
         keep(self.program.token, executable)
         self.structure.programs.insert(0, self.program)
         del self.structure.programs[PROGRAMS_PER_STRUCTURE:]
@@ -233,8 +229,9 @@ class Generalised(NamedTuple):
 def look_up(walk: Any) -> Found | Generalised | Structure | None:
     """The program with operands for a walk whose key has none by value, or what to compile as one; the structure of a walk that may run op by op;
     None where it is to be compiled by value."""
+    structure, numbers = walk.structure, walk.numbers
     known = _known.get(walk.key)
-    if known is not None:
+    if type(known) is Known:
         executable = programs.get(known.token)
         if not known.is_frequent() and executable is not None:
             return Found(executable, known.operands, known.sizes, known.token)
@@ -242,18 +239,40 @@ def look_up(walk: Any) -> Found | Generalised | Structure | None:
         if known.left <= 0:
             tell(walk, "compiled by value, because these numbers come often")
             return None
-    structure, numbers = walk.structure, walk.numbers
     found = structure.find(numbers)
     if found is not None:
-        if len(_known) >= _KNOWN_LIMIT:
-            _known.clear()
-        _known[walk.key] = Known(found, structure, _FREQUENT_LARGE_USES if found.sizes and _is_large(walk) else _FREQUENT_USES)
-        return found
+        return _remembered(walk, found, known is _ONCE)
     if structure.left > 0 and is_small(walk):
+        if structure.spent >= SIZES_NS and (made := _steps_for_sizes(walk)) is not None:
+            tell(walk, "runs op by op from now on for all numbers that change")
+            return made
         structure.note(numbers)
         tell(walk, "runs op by op, because it is small and has hardly run so far")
         return structure
     return _to_compile(walk)
+
+
+def _remembered(walk: Any, found: Found, again: bool) -> Found | Structure:
+    """What serves numbers that have a program, which is looked up sooner when they come ``again``. Those whose steps are for all numbers get their
+    own then: native code runs these."""
+    structure: Structure = walk.structure
+    if again and type(found.executable) is Immediate:
+        structure.note(walk.numbers)
+        return structure
+    if len(_known) >= _KNOWN_LIMIT:
+        _known.clear()
+    left = _FREQUENT_LARGE_USES if found.sizes and _is_large(walk) else _FREQUENT_USES
+    _known[walk.key] = Known(found, structure, left) if again else _ONCE
+    return found
+
+
+def _steps_for_sizes(walk: Any) -> Generalised | None:
+    """Steps with operands for a structure of which many sets of numbers had steps of their own; None where there are none."""
+    structure: Structure = walk.structure
+    structure.spent = 0.0
+    before = None if structure.by_value else structure.nearest(walk.numbers)
+    made = None if before is None else _generalised(walk, before, None)
+    return made._replace(is_op_by_op=True) if isinstance(made, Generalised) else None
 
 
 def _to_compile(walk: Any) -> Generalised | None:

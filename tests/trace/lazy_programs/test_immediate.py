@@ -59,7 +59,7 @@ def test_native_code_runs_what_comes_again_until_compiling_pays(compilations: li
     assert not compilations and len(walks) < immediate.KERNEL_RUNS + 3
     for _ in range(2000):
         np.testing.assert_array_equal(np.asarray(_expression(x)), first)
-    assert len(compilations) == 1 and len(walks) < 40
+    assert len(compilations) == 1 and len(walks) < immediate.KERNEL_RUNS + 32
 
 
 @pytest.mark.skipif(why_not_native() is not None, reason=f"no native calls: {why_not_native()}")
@@ -90,6 +90,50 @@ def test_new_sizes_are_compiled_together_when_there_are_many(compilations: list[
     for k in range(5, 250):
         np.testing.assert_array_equal(np.asarray(x[:k].max() + k), X[:k].max() + np.float32(k))
     assert len(compilations) == 1
+
+
+def _of_changing_numbers(x: Any, k: int) -> Any:
+    y = (x[: 50 + k] * (k + 3))[:k] / 100.0
+    return hnp.exp(y) - (k + 0.5)
+
+
+def test_numbers_that_change_get_steps_for_all_of_them(compilations: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a few sets, each of which had steps of its own."""
+    prepared: list[Any] = []
+    for name in ("op_by_op", "op_by_op_in_one_pass"):
+        real = getattr(immediate, name)
+        monkeypatch.setattr(immediate, name, lambda *args, real=real: prepared.append(made := real(*args)) or made)
+    x = hg.tensor(X)
+    found = {k: np.asarray(_of_changing_numbers(x, k)) for k in range(5, 65)}
+    assert not compilations and len([p for p in prepared if p is not None]) < 10
+    with override(op_by_op=False):
+        lazy.clear()
+        for k in (5, 6, 30, 64):
+            assert found[k].tobytes() == np.asarray(_of_changing_numbers(x, k)).tobytes()
+
+
+@pytest.mark.skipif(why_not_native() is not None, reason=f"no native calls: {why_not_native()}")
+def test_numbers_that_come_again_are_run_by_native_code(walks: list[int], compilations: list[Any]) -> None:
+    """Though steps for all numbers have served them before."""
+
+    def expression(k: int) -> Any:
+        return hnp.exp(x[:k] * (k + 3)) - (k + 0.5)
+
+    x = hg.tensor(X)
+    for k in range(5, 45):
+        np.asarray(expression(k))
+    for _ in range(3):
+        np.asarray(expression(44))
+    walks.clear()
+    np.asarray(expression(44))
+    assert not walks and not compilations
+
+
+def test_steps_for_all_numbers_are_compiled_in_the_end(compilations: list[Any]) -> None:
+    x = hg.tensor(np.linspace(0.5, 1.5, 900, dtype=np.float32))
+    for k in range(5, 845):
+        np.asarray(_of_changing_numbers(x, k))
+    assert 1 <= len(compilations) <= 2
 
 
 @pytest.mark.parametrize("n", [10, 40, 100])
