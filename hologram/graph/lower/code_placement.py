@@ -9,6 +9,7 @@ from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Store, Value, integers_of, is_fused_product
 from hologram.graph.lower.lowered import Lowered, in_place_pairs
 from hologram.graph.lower.masked_ranges import narrow_range
+from hologram.graph.lower.masked_rows import skip_masked_rows
 from hologram.graph.lower.page_ends import trim_page
 from hologram.graph.lower.prefetch import MIN_PREFETCHED_BYTES, prefetch_down, prefetch_next_row
 from hologram.graph.lower.row_copies import RowCopies
@@ -329,7 +330,8 @@ class CodePlacement:
         def is_uniform(v: Value) -> bool:
             return v.level < self._lanes_level and v.stage <= stage
 
-        return narrow_range(loop, is_invariant, is_uniform, lambda name: self._is_uniform_name(name, stage), self.values.fresh_name)
+        skipped = skip_masked_rows(loop, is_uniform, self.values.fresh_name)
+        return skipped or narrow_range(loop, is_invariant, is_uniform, lambda name: self._is_uniform_name(name, stage), self.values.fresh_name)
 
     @property
     def _lanes_level(self) -> int:
