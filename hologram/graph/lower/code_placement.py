@@ -11,7 +11,7 @@ from hologram.graph.lower.lowered import Lowered, in_place_pairs
 from hologram.graph.lower.masked_ranges import narrow_range
 from hologram.graph.lower.masked_rows import skip_masked_rows
 from hologram.graph.lower.page_ends import trim_page
-from hologram.graph.lower.prefetch import MIN_PREFETCHED_BYTES, prefetch_down, prefetch_next_row
+from hologram.graph.lower.prefetch import prefetch_down, prefetch_next_row
 from hologram.graph.lower.row_copies import RowCopies
 from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
 from hologram.graph.schedule import epilogue
@@ -57,9 +57,7 @@ class Renamed(dict[Value, Value]):
 class CodePlacement:
     """Places instructions in loops, pass by pass."""
 
-    def __init__(
-        self, group: Group, values: ScalarProgram, stores: list[PendingStore], nest: Nest, precision: str, prefetched: int = MIN_PREFETCHED_BYTES
-    ) -> None:
+    def __init__(self, group: Group, values: ScalarProgram, stores: list[PendingStore], nest: Nest, precision: str, prefetched: int) -> None:
         self.group, self.values, self.nest, self.precision, self.prefetched = group, values, nest, precision, prefetched
         self.kernel = Kernel()
         self.stores = [PendingStore(w.buffer, nest.rewrite(w.index), w.value, w.mask) for w in stores]
@@ -79,8 +77,9 @@ class CodePlacement:
             self._copy_rows()
         self.row_blocked: RowBlockedReduce | None = None
         if nest.row_blocked:
-            self.row_blocked = RowBlockedReduce(list(values.accumulates), self.stores, nest)
-            self.order, self.stores = [*self.order, *self.row_blocked.order], self.row_blocked.writes
+            self.row_blocked = RowBlockedReduce(values.accumulates, self.stores, nest)
+            self.order = [*(v for v in self.order if isinstance(v, Ins)), *self.row_blocked.order]
+            self.stores = self.row_blocked.writes
         for v in self.order:
             self._annotate(v)
         if nest.packs:
