@@ -39,6 +39,7 @@ from hologram.graph.fusion.fused_graph import FusedGraph, fuse_graph
 from hologram.graph.initialized import Initialized
 from hologram.graph.kernel.printer import print_kernel
 from hologram.graph.kernel.verify import verify_kernel
+from hologram.graph.legalize.demand_masks import mask_demanded
 from hologram.graph.legalize.late_products import put_late_products_first
 from hologram.graph.legalize.legalize import legalize
 from hologram.graph.legalize.loop_recurrences import shorten_recurrences
@@ -189,6 +190,10 @@ def _legalize(graph: Graph, context: Context) -> Graph:
     return legalize(graph, context.precision, isinstance(tile, CpuTileConfig) and tile.pairs, shared is None, shared, context.conditions)
 
 
+def _demand_masks(graph: Graph, context: Context) -> Graph:
+    return mask_demanded(graph)
+
+
 def _multiply_add(graph: Graph, context: Context) -> Graph:
     return fuse_products(graph)
 
@@ -217,6 +222,7 @@ LEGALIZE = (
     Pass("join_attention", _join_attention, _verify, when=_reorders, kind="reduce"),
     Pass("block_regions", partial(_block, 0), _verify, when=_reorders, kind="reduce"),  # what is not one kernel
     Pass("legalize", _legalize, _verify, required=True),
+    Pass("demand_masks", _demand_masks, _verify, kind="reduce"),
     Pass("multiply_add", _multiply_add, _verify, when=_is_inexact),
     Pass("shared_divisors", _shared_divisors, _verify, when=_is_inexact),
     Pass("loop_bodies", _loop_bodies, _verify, required=True, kind="control"),

@@ -45,7 +45,7 @@ def legalize(
         return graph
     b = Builder()
     long = None if shared_bytes is None else LongSorts(shared_bytes, partial(running_sum, b))
-    varies = None if precision == "exact" else Variation(by_pairs, split_k, conditions)
+    varies = None if precision == "exact" else Variation(by_pairs, split_k, conditions, graph)
     made: dict[Node, Node] = {}
     for node in graph.nodes():
         inputs = tuple(made[x] for x in node.inputs)
@@ -118,7 +118,7 @@ def _reduce(b: Builder, node: Node, x: Node, varies: Variation | None) -> Node:
         elif varies is not None and op.name == "reduce_sum" and x.dtype.is_float and is_matmul(x, run, varies):
             x = reduce_matmul(b, op, x, run, varies)
         elif varies is not None:
-            x = reduce_run(b, op, *(row_blocked(b, op, x, run, varies.conditions) if varies.split_k else row_blocked_for_device(b, op, x, run)))
+            x = reduce_run(b, op, *(row_blocked(b, op, x, run, varies) if varies.split_k else row_blocked_for_device(b, op, x, run)))
         else:
             x = reduce_run(b, op, x, run)
     return b.cast(b.reshape(x, node.shape), node.dtype)

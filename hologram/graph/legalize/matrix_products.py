@@ -76,7 +76,7 @@ def _reduce_product_as_matmul(b: Builder, op: Any, x: Node, varies: Variation) -
     _require_long(x, unshared, varies)
     kept = [i for i in range(last) if i != columns]
     transposed = b(TABLE["transpose"], (x,), ((*kept, last, columns),))
-    terms = (transposed, (last - 1,)) if len(unshared) > 1 else row_blocked(b, op, transposed, (last - 1,), varies.conditions)
+    terms = (transposed, (last - 1,)) if len(unshared) > 1 else row_blocked(b, op, transposed, (last - 1,), varies)
     result = reduce_matmul(b, op, *terms, varies)
     order = [*kept, columns]
     back = tuple(order.index(i) for i in range(last))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hologram import dtypes
 from hologram.graph.legalize.convolutions import max_unrolled_terms, unroll_reduction
 from hologram.graph.legalize.short_reductions import is_short_horizontal, unroll_horizontal_reduction
-from hologram.graph.schedule.choose import COLUMNS, MIN_ROW_BLOCKED_BYTES, ROW_BLOCK, UNCACHED_BYTES
-from hologram.graph.size_conditions import SizeConditions
+from hologram.graph.legalize.variation import Variation
+from hologram.graph.schedule.choose import COLUMNS, MAX_ROW_BLOCKED_RESULT_BYTES, MIN_ROW_BLOCKED_BYTES
+from hologram.graph.schedule.layout import memory_offsets, stride_along
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE, Shape
 from hologram.ir.symbolic import Int, floordiv, prod
@@ -16,6 +18,8 @@ from hologram.primitives.reductions import PAGE
 
 MAX_KERNEL_TERMS = 256 * PAGE  # a longer reduction is always cut, lest a parallel iteration take long
 ROW_BLOCK_PIECES = 32  # pieces of row blocks that keep threads busy, where rows are as many
+MIN_PIECE_BYTES = 2**19  # of a piece: the results of pieces are small beside what they are made of
+MIN_ROW_BLOCK_PIECES = 8  # of which a kernel is made
 
 
 MIN_DEVICE_BLOCKS = 1024  # blocks of columns that keep a device busy
@@ -29,25 +33,65 @@ MAX_WHOLE_POSITION_PAGES = 4  # up to which positions of extremes are found in o
 MIN_INDEPENDENT = 16  # results that are independent and so already fill the machine
 
 
-def row_blocked(b: Builder, op: Any, x: Node, run: tuple[int, ...], conditions: SizeConditions) -> tuple[Node, tuple[int, ...]]:
+def row_blocked(b: Builder, op: Any, x: Node, run: tuple[int, ...], varies: Variation) -> tuple[Node, tuple[int, ...]]:
     """The partial results of blocks of rows, and the axis left to reduce, where many long rows become one: not the canonical reduction order.
 
-    Memory is then read along rows, many at once, as it lies; down a block of columns it gives half of its bandwidth.
+    Memory is then read along rows, one after the other, as it lies; down a block of columns it gives half of its bandwidth.
     """
     first, last = run[0], run[-1]
-    n, width = prod(x.shape[first : last + 1]), prod(x.shape[last + 1 :])
+    n, width = prod(x.shape[first : last + 1]), prod(size for i, size in enumerate(x.shape) if i not in run)
     if x.dtype.is_float and op.name in ("reduce_sum", "reduce_prod"):
-        conditions.require(x.size, most=UNCACHED_BYTES // x.dtype.itemsize - 1)  # here, and where a nest is chosen
-    if not isinstance(n, int) or not isinstance(width, int) or sum(size != 1 for i, size in enumerate(x.shape) if i not in run) != 1:
-        return x, run  # several results' axes may be rows and columns of a product, whose terms are far more than its factors
-    if prod(x.shape[:first]) != 1:
+        varies.require_few_bytes(x)  # here, and where a nest is chosen
+    if not isinstance(n, int) or not isinstance(width, int) or n * width * x.dtype.itemsize < varies.streams.row_blocked:
         return x, run
-    if n % ROW_BLOCK or n == ROW_BLOCK or width * x.dtype.itemsize < MIN_ROW_BLOCKED_BYTES or n * width * x.dtype.itemsize < UNCACHED_BYTES:
+    columns = _columns_in_memory(x, run, varies)
+    row = width * x.dtype.itemsize
+    pieces = _pieces(n, row) if columns and MIN_ROW_BLOCKED_BYTES <= row <= MAX_ROW_BLOCKED_RESULT_BYTES else 1
+    if pieces == 1:
         return x, run
-    most = max(1, n // (ROW_BLOCK * ROW_BLOCK_PIECES))
-    rows = ROW_BLOCK * next(k for k in range(most, 0, -1) if n % (ROW_BLOCK * k) == 0)
-    blocked = b.reshape(x, (*x.shape[:first], n // rows, rows, *x.shape[last + 1 :]))
-    return b(op, (blocked,), ((first + 1,),)), (first,)
+    before, after = x.shape[:first], x.shape[last + 1 :]
+    if columns == sorted(columns) and prod(before) == 1:
+        blocked = b.reshape(x, (*before, pieces, n // pieces, *after))
+        return b(op, (blocked,), ((first + 1,),)), (first,)
+    blocked = b.reshape(b.transpose(x, (*run, *columns)), (pieces, n // pieces, *(x.shape[a] for a in columns)))
+    axes = [first, *columns]  # of the partial results; those that are reduced are one
+    kept = [*range(first), first, *range(last + 1, x.ndim)]
+    return b.transpose(b(op, (blocked,), ((1,),)), tuple([axes.index(a) for a in kept])), (first,)
+
+
+def _columns_in_memory(x: Node, run: tuple[int, ...], varies: Variation) -> list[int]:
+    """The axes of rows in the order of memory, where each of ``x``'s elements has a place of its own in one array, in which a row is of one piece.
+    None of rows and columns of a product, whose terms are far more than its factors."""
+    columns = [a for a in range(x.ndim) if a not in run]
+    long = {a for a in range(x.ndim) if x.shape[a] != 1}
+    matrix = x if x.op.name != "mul" else next((f for f in x.inputs if varies.of(f) >= long), None)
+    if matrix is None:
+        return []
+    if sum(x.shape[a] != 1 for a in columns) == 1 and prod(x.shape[: run[0]]) == 1:
+        return columns
+    for offset in memory_offsets(matrix):
+        steps = {a: step for a in (*run, *columns) if isinstance(step := stride_along(offset, a), int)}
+        found = sorted(columns, key=lambda a: -steps.get(a, 0))
+        if _is_of_one_piece([*run, *found], steps, x.shape):
+            return found
+    return []
+
+
+def _is_of_one_piece(axes: Sequence[int], steps: Mapping[int, int], shape: Shape) -> bool:
+    """Whether ``axes``, whose elements are ``steps`` apart, are in C order, without gaps."""
+    step: Int = 1
+    for a in reversed(axes):
+        if shape[a] != 1 and steps.get(a) != step:
+            return False
+        step = step * shape[a]
+    return True
+
+
+def _pieces(n: int, row: int) -> int:
+    """How many blocks of whole rows there are, of ``n`` rows of ``row`` bytes: enough for threads, few beside what they are made of; 1 where no
+    number is right."""
+    about = min(ROW_BLOCK_PIECES, max(MIN_ROW_BLOCK_PIECES, n * row // MIN_PIECE_BYTES))
+    return next((k for k in range(about, min(4 * about, n // MIN_ROW_BLOCK) + 1) if n % k == 0), 1)
 
 
 def row_blocked_for_device(b: Builder, op: Any, x: Node, run: tuple[int, ...]) -> tuple[Node, tuple[int, ...]]:

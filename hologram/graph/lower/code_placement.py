@@ -9,8 +9,9 @@ from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.ir import Acc, Accumulate, Buffer, Kernel, Loop, Store, Value, integers_of, is_fused_product
 from hologram.graph.lower.lowered import Lowered, in_place_pairs
 from hologram.graph.lower.masked_ranges import narrow_range
+from hologram.graph.lower.masked_rows import skip_masked_rows
 from hologram.graph.lower.page_ends import trim_page
-from hologram.graph.lower.prefetch import MIN_PREFETCHED_BYTES, prefetch_down, prefetch_next_row
+from hologram.graph.lower.prefetch import prefetch_down, prefetch_next_row
 from hologram.graph.lower.row_copies import RowCopies
 from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
 from hologram.graph.schedule import epilogue
@@ -56,9 +57,7 @@ class Renamed(dict[Value, Value]):
 class CodePlacement:
     """Places instructions in loops, pass by pass."""
 
-    def __init__(
-        self, group: Group, values: ScalarProgram, stores: list[PendingStore], nest: Nest, precision: str, prefetched: int = MIN_PREFETCHED_BYTES
-    ) -> None:
+    def __init__(self, group: Group, values: ScalarProgram, stores: list[PendingStore], nest: Nest, precision: str, prefetched: int) -> None:
         self.group, self.values, self.nest, self.precision, self.prefetched = group, values, nest, precision, prefetched
         self.kernel = Kernel()
         self.stores = [PendingStore(w.buffer, nest.rewrite(w.index), w.value, w.mask) for w in stores]
@@ -78,8 +77,9 @@ class CodePlacement:
             self._copy_rows()
         self.row_blocked: RowBlockedReduce | None = None
         if nest.row_blocked:
-            self.row_blocked = RowBlockedReduce(list(values.accumulates), self.stores, nest)
-            self.order, self.stores = [*self.order, *self.row_blocked.order], self.row_blocked.writes
+            self.row_blocked = RowBlockedReduce(values.accumulates, self.stores, nest)
+            self.order = [*(v for v in self.order if isinstance(v, Ins)), *self.row_blocked.order]
+            self.stores = self.row_blocked.writes
         for v in self.order:
             self._annotate(v)
         if nest.packs:
@@ -329,7 +329,8 @@ class CodePlacement:
         def is_uniform(v: Value) -> bool:
             return v.level < self._lanes_level and v.stage <= stage
 
-        return narrow_range(loop, is_invariant, is_uniform, lambda name: self._is_uniform_name(name, stage), self.values.fresh_name)
+        skipped = skip_masked_rows(loop, is_uniform, self.values.fresh_name)
+        return skipped or narrow_range(loop, is_invariant, is_uniform, lambda name: self._is_uniform_name(name, stage), self.values.fresh_name)
 
     @property
     def _lanes_level(self) -> int:

@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 from hologram.graph.kernel.ir import Buffer, Loop, Prefetch
-from hologram.graph.schedule.choose import UNCACHED_BYTES
-from hologram.ir.graph import Graph
 from hologram.ir.instruction import Ins
-from hologram.ir.symbolic import Int, is_static, prod, split_linear
+from hologram.ir.symbolic import Int, is_static, split_linear
 
-MIN_PREFETCHED_BYTES = 8 * 2**20  # inputs from this size on are not in the second-level cache
-MIN_STREAMED_BYTES = 2**18  # neither are those from this size on, where a program reads many
 MIN_PREFETCHED_ROW_BYTES = 512  # shorter rows are foreseen by the hardware
 ROWS_AHEAD = 16  # rows between a hint and the read
-
-
-def prefetched_bytes(graph: Graph) -> int:
-    """The size from which on inputs of the graph's kernels are worth hints."""
-    leaves = [n for n in graph.nodes() if n.op.kind == "leaf"]
-    read = sum(n for n in (prod(x.shape) * x.dtype.itemsize for x in leaves) if isinstance(n, int))
-    return MIN_PREFETCHED_BYTES if read < UNCACHED_BYTES else MIN_STREAMED_BYTES
 
 
 def prefetch_down(loads: list[Ins], down: Loop, least: int) -> list[Prefetch]:

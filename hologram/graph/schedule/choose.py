@@ -40,10 +40,8 @@ from hologram.primitives.reductions import PAGE
 COLUMNS = 128  # columns of a parallel iteration in vertical reductions: half a kilobyte of float32 a row
 STREAMED_BYTES = 1024  # of a row in a parallel iteration, where rows come from memory: it reads a quarter faster than half of that
 SQUARE = 64  # rows and columns of a parallel iteration where elements are read down and written across
-ROW_BLOCK = 8  # rows that are read at one time where all of them are too large for the caches
-MIN_ROW_BLOCKED_BYTES = 4096  # of rows that are read in row blocks
-MAX_ROW_BLOCKED_RESULT_BYTES = 2**16  # of results that row blocks are added to
-UNCACHED_BYTES = 24 * 2**20  # from which what is read is far beyond the caches
+MIN_ROW_BLOCKED_BYTES = 512  # of rows that are read one after the other
+MAX_ROW_BLOCKED_RESULT_BYTES = 2**16  # of results that rows are added to
 
 
 def choose_nest(
@@ -54,14 +52,14 @@ def choose_nest(
     tile: TileConfig | None = None,
     itemsize: int = 4,
     starts: Sequence[int] = (),
-    row_blocked: bool = False,
+    row_blocked: int = UNBOUNDED,
     streamed: int = UNBOUNDED,
 ) -> list[Nest]:
     """The loops of a space: a nest, or several of which a call runs one, by its sizes.
 
     ``loads``: where elements are read; ``tile``: what may be shared among rows of elements of ``itemsize`` bytes; ``starts``: first rows of parts
-    whose rows are reduced together, in horizontal reductions; ``row_blocked``: whether long columns may be reduced row block by row block;
-    ``streamed``: bytes from which on an array is read from memory.
+    whose rows are reduced together, in horizontal reductions; ``row_blocked``: bytes from which on long columns are reduced row block by
+    row block; ``streamed``: bytes from which on an array is read from memory.
     """
     if axes is None:
         return _maps(merge(range(len(shape)), shape, expressions), loads)
@@ -83,8 +81,8 @@ def choose_nest(
         if first.packs or len(nests) == 1:
             return nests
         return [tiled_column(others, best, reduced, after[-1], loads, tile, itemsize, of) for of in row_ranges(best, tile, False)]
-    if row_blocked and _is_row_blocked(before, reduced, after, itemsize):
-        return [_row_blocked_column(before, reduced, after[0])]
+    if _is_row_blocked(before, reduced, after, itemsize, row_blocked):
+        return [_row_blocked_column(before, reduced, after)]
     width = after[-1].size if after else 1
     if not isinstance(tile, CpuTileConfig):
         return [_column(before, reduced, after, COLUMNS)]
@@ -336,33 +334,33 @@ def _neighbouring_columns(rows: list[Block], reduced: list[Block], columns: Bloc
     return nest
 
 
-def _is_row_blocked(before: list[Block], reduced: list[Block], after: list[Block], itemsize: int) -> bool:
-    """Whether rows are wide, columns long, parallel iterations of all columns enough for every thread, and all of it far beyond the caches."""
-    count, n, width = size_of(before), size_of(reduced), after[0].size if len(after) == 1 else None
-    if not isinstance(count, int) or not isinstance(n, int) or not isinstance(width, int):
+def _is_row_blocked(before: list[Block], reduced: list[Block], after: list[Block], itemsize: int, least: int) -> bool:
+    """Whether rows are wide, columns long, parallel iterations of all columns enough for every thread, and all of it ``least`` bytes."""
+    count, n, width = size_of(before), size_of(reduced), size_of(after)
+    if not isinstance(count, int) or not isinstance(n, int) or not isinstance(width, int) or not after:
         return False
     row = width * itemsize
-    if n % ROW_BLOCK or n <= ROW_BLOCK or count < NARROW or count * n * row < UNCACHED_BYTES:
-        return False
-    return MIN_ROW_BLOCKED_BYTES <= row <= MAX_ROW_BLOCKED_RESULT_BYTES
+    return n >= NARROW and count >= NARROW and count * n * row >= least and MIN_ROW_BLOCKED_BYTES <= row <= MAX_ROW_BLOCKED_RESULT_BYTES
 
 
-def _row_blocked_column(before: list[Block], reduced: list[Block], columns: Block) -> Nest:
-    """A parallel iteration of all columns: blocks of rows in turn, lanes along them, and a short loop down each."""
+def _row_blocked_column(before: list[Block], reduced: list[Block], columns: list[Block]) -> Nest:
+    """A parallel iteration of all columns: row after row, lanes along it."""
     nest = Nest()
     nest.row_blocked = True
-    nest.blocks = [*before, *reduced, columns]
+    nest.blocks = [*before, *reduced, *columns]
     nest.iterations = size_of(before)
     nest.rows(before, counter("p", nest.iterations))
-    width, blocks = columns.size, floordiv(size_of(reduced), ROW_BLOCK)
+    *outer, last = columns
+    n, count, width = size_of(reduced), size_of(outer), last.size
     assert isinstance(width, int)
-    t, q = counter("t", width), counter("q", ROW_BLOCK)
-    nest.across(columns, 0, width, t)
-    nest.column, nest.block = t, width
-    nest.rows(reduced, counter("g", blocks) * ROW_BLOCK + q)
-    nest.outer(Loop("serial", "g", 0, blocks), Loop("lanes", "t", 0, width))
-    nest.element_level = 4
-    nest.level_of.update(g=2, t=3)
-    nest.inner("serial", "q", 0, ROW_BLOCK)
+    nest.rows(reduced, counter("g", n))
+    nest.rows(outer, counter("h", count))
+    t = counter("t", width)
+    nest.across(last, 0, width, t)
+    nest.column, nest.block = (counter("h", count) * width if outer else 0) + t, count * width
+    nest.outer(Loop("serial", "g", 0, n), *([Loop("serial", "h", 0, count)] if outer else []))
+    nest.element_level = 2 + len(nest.outer_loops())
+    nest.level_of.update(g=2, h=3)
+    nest.inner("lanes", "t", 0, width)
     nest.row_elements = UNBOUNDED
     return nest

@@ -87,7 +87,7 @@ class Nest:
         self.row_starts: Sequence[int] = ()  # of rows that share nothing: the first of each part; a parallel iteration takes one of each
         self.column: Int = 0  # the position within a block of columns, of parallel iterations of several rows
         self.block: Int = 0  # columns of a parallel iteration
-        self.row_blocked = False  # whether a parallel iteration adds blocks of rows to results in scratch
+        self.row_blocked = False  # whether a parallel iteration adds row after row to results in scratch
         self.flat: Block | None = None  # all blocks seen as one, for accesses that walk them so
         self._outer: list[tuple[int, Loop]] = []
         self._inner: tuple[str, str, Int, Int, Int | None] | None = None
@@ -142,6 +142,15 @@ class Nest:
         """A fresh loop across a block of columns."""
         lanes = self.lanes()
         return Loop("lanes", "t", lanes.start, self.block, lanes.limit)
+
+    def result_loops(self) -> tuple[Loop, Loop]:
+        """Fresh loops over the results of a row-blocked reduction: the outermost and the innermost, which may be one."""
+        _, inner = self.element_loops()
+        outer = inner
+        for _, around in reversed(self._outer[1:]):
+            outer, inside = Loop(around.kind, around.var, around.start, around.extent), outer
+            outer.body.append(inside)
+        return outer, inner
 
     def at_row(self, x: Any, row: int) -> Any:
         """An index expression in a row of a parallel iteration; anything else as it is."""

@@ -8,15 +8,17 @@ read once for all of them, as is one row of a matrix for all of its rows in a lo
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hologram.graph.kernel.ir import Acc, Value
+from hologram.graph.lower.masks import mask_of_element
 from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
 from hologram.graph.schedule.tiles import CpuTileConfig
 from hologram.ir.index_maps import variables
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Expr, atoms, prod
+from hologram.ir.traversal import reachable
 from hologram.primitives.reductions import LANES
 
 MAX_INTERLEAVED_ROWS = 4  # rows of a parallel iteration
@@ -30,10 +32,10 @@ def interleaved_row_starts(values: ScalarProgram, writes: list[PendingStore], ax
     reductions, in one pass, of cheap elements."""
     if axes is None or axes[-1] != len(values.shape) - 1:
         return []
-    if values.taken and not _rows_are_alike(values):
+    inside = _names(variables(values.shape)[a] for a in axes)
+    if (values.taken and not _rows_are_alike(values)) or _are_masked(values, inside):
         return []
     rows = prod(values.shape[: axes[0]])
-    inside = _names(variables(values.shape)[a] for a in axes)
     if not isinstance(rows, int) or _in_several_passes(values) or any(inside & _names([w.index]) for w in writes):
         return []
     reads = sum(1 for v in values.order if isinstance(v, Ins) and v.op == "load" and _is_of_element(v, inside, axes[0], values))
@@ -77,6 +79,18 @@ def _rows_are_alike(values: ScalarProgram) -> bool:
             if isinstance(v, Ins) and v.name:
                 return False
     return True
+
+
+def _are_masked(values: ScalarProgram, inside: set[str]) -> bool:
+    """Whether rows have masks of their own, so that some are read and others are not."""
+    masks = [mask_of_element(acc, args) for acc, args in values.accumulates.items()]
+    return any(m is not None and not inside & _names(_attrs_behind(m)) for m in masks)
+
+
+def _attrs_behind(value: Value) -> Iterator[Any]:
+    """The attributes of all instructions that a value is made of."""
+    for v in reachable([value], lambda v: v.args if isinstance(v, Ins) else ()):
+        yield from v.attrs if isinstance(v, Ins) else ()
 
 
 def _is_of_element(load: Ins, inside: set[str], rows: int, values: ScalarProgram) -> bool:

@@ -14,6 +14,7 @@ from hologram.backends.llvm.row_blocks import streaming_lanes, streaming_loop
 from hologram.graph.kernel.ir import Kernel, Loop
 from hologram.graph.lower import prefetch
 from hologram.graph.pipeline import canonicalise
+from hologram.graph.schedule import streamed
 from hologram.ir.interpreter import evaluate
 from hologram.primitives.reductions import PAGE
 from hologram.settings import override
@@ -28,7 +29,7 @@ REDUCTIONS = ("sum", "prod", "max", "min", "argmax", "argmin")
 @pytest.fixture(autouse=True)
 def every_input_is_large(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Inputs of any size are streamed; nothing that was compiled otherwise is found."""
-    monkeypatch.setattr(prefetch, "MIN_PREFETCHED_BYTES", 0)
+    monkeypatch.setattr(streamed, "MIN_PREFETCHED_BYTES", 0)
     monkeypatch.setattr(prefetch, "MIN_PREFETCHED_ROW_BYTES", 0)
     with override(cache=False):
         yield
@@ -87,10 +88,10 @@ def test_what_stands_around_the_rows(checked: bool) -> None:
 def test_other_precisions_have_the_bits_of_other_loops(precision: str, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = seeded(precision)
     x, w = rng.standard_normal(100).astype(np.float32), rng.standard_normal((100, 150)).astype(np.float32)
-    streamed = np.asarray(hg.jit(lambda x, w: hnp.tanh(x @ w), precision=precision)(x, w))
-    monkeypatch.setattr(prefetch, "MIN_PREFETCHED_BYTES", 2**40)
+    blocked = np.asarray(hg.jit(lambda x, w: hnp.tanh(x @ w), precision=precision)(x, w))
+    monkeypatch.setattr(streamed, "MIN_PREFETCHED_BYTES", 2**40)
     other = np.asarray(hg.jit(lambda x, w: hnp.tanh(x @ w), precision=precision)(x, w))
-    np.testing.assert_array_equal(streamed.view(np.int32), other.view(np.int32))
+    np.testing.assert_array_equal(blocked.view(np.int32), other.view(np.int32))
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -138,5 +139,5 @@ def test_inputs_are_streamed_where_a_program_reads_many() -> None:
     found = {}
     for layers in (2, 30):
         weights = [np.zeros((512, 512), np.float32) for _ in range(layers)]
-        found[layers] = prefetch.prefetched_bytes(hg.make_graph(program)(np.zeros(512, np.float32), weights))
-    assert found == {2: prefetch.MIN_PREFETCHED_BYTES, 30: prefetch.MIN_STREAMED_BYTES}
+        found[layers] = streamed.Streams.of(hg.make_graph(program)(np.zeros(512, np.float32), weights)).prefetched
+    assert found == {2: streamed.MIN_PREFETCHED_BYTES, 30: streamed.MIN_STREAMED_BYTES}

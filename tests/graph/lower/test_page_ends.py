@@ -7,7 +7,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
-from hologram.graph.lower import page_ends
+from hologram.graph.lower import masks
 from hologram.ir.symbolic import var
 from hologram.primitives.reductions import PAGE
 from hologram.settings import override
@@ -42,6 +42,6 @@ def test_bits_are_those_of_pages_that_are_filled_up(precision: str, columns: int
 
     with override(cache=False):
         ended = products()
-        monkeypatch.setattr(page_ends, "_filled", lambda x: None)
+        monkeypatch.setattr(masks, "filled", lambda x: None)
         for a, b in zip(ended, products(), strict=True):
             np.testing.assert_array_equal(a.view(np.uint32), b.view(np.uint32))
