@@ -8,30 +8,45 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
 import numpy as np
 
+from hologram.distributed.lines import Lines, Received, Sent
 from hologram.distributed.messages import ROOM_BYTES, Message, Post, tag_of
-from hologram.distributed.watch import Watch
+from hologram.distributed.watch import END, Watch
 from hologram.errors import DistributedError, DistributedTimeoutError
 from hologram.support.world import Call, Network
 
 _LATE = ("timed out", "timeout")  # in Gloo's messages
+PAUSE = 0.001  # seconds between looks whether threads have left the engine
 
 
 class GlooWorld:
     """The processes of torch.distributed process groups: ``upward`` carries messages to higher ranks, ``downward`` those to lower ones. ``names`` say
     where each rank runs, ``store`` is where they leave each other notes."""
 
-    def __init__(self, upward: Any, downward: Any, rank: int, size: int, timeout: float, names: list[str], store: Any, network: Network) -> None:
+    def __init__(
+        self,
+        upward: Any,
+        downward: Any,
+        rank: int,
+        size: int,
+        timeout: float,
+        names: list[str],
+        store: Any,
+        network: Network,
+        lines: Lines | None = None,
+    ) -> None:
         self.rank, self.size, self.timeout, self.names = rank, size, timeout, names
         self.network = network
         self.lock = threading.RLock()
         self.lane: Any = None
-        self.post = Post(upward, downward, rank)
+        self.groups: tuple[Any, ...] = upward, downward
+        self.post = Post(upward, downward, rank, lines or Lines({}, timeout))
         self._wait_at_most = timedelta(seconds=timeout)
         self._failure: str | None = None
         self._kept: list[Any] = []  # what Gloo reads or writes after a failure must stay
@@ -40,7 +55,7 @@ class GlooWorld:
     def begin(self, call: Call, sends: Mapping[int, Any], receives: Mapping[int, Any], phase: int = 0) -> Messages:
         """As :meth:`hologram.support.world.World.begin`. After a failure every call raises DistributedError."""
         if self._failure is not None:
-            raise DistributedError(f"rank {self.rank}, in {call}: an earlier collective has failed: {self._failure}")
+            raise DistributedError(f"rank {self.rank}, in {call}: {self._failure}")
         messages = Messages(self, call)
         try:
             for rank, data in receives.items():
@@ -68,7 +83,7 @@ class GlooWorld:
     def fail(self, error: BaseException, messages: Any = None) -> None:
         """No other collective runs; memory of messages under way stays."""
         if self._failure is None:
-            self._failure = str(error) or type(error).__name__
+            self._failure = f"an earlier collective has failed: {str(error) or type(error).__name__}"
         self._kept.append(messages)
 
     def close(self) -> None:
@@ -76,7 +91,7 @@ class GlooWorld:
         if self.size > 1:
             self._kept.append(self.post.close((self.rank + 1) % self.size))
 
-    def wait(self, message: Message, call: Call) -> None:
+    def wait(self, message: Message | Received | Sent, call: Call) -> None:
         """Waits for a message."""
         number = self.watch.waits(message.rank, call)
         try:
@@ -96,8 +111,35 @@ class GlooWorld:
         return DistributedError(f"rank {self.rank}, in {call}: {self.names[rank]} is lost: {reason}")
 
     def end(self) -> None:
-        """The process leaves the others."""
+        """The process leaves the others. Threads in a collective are told so, and have then left the engine. The process groups are no longer the
+        world's, so that to destroy them ends their threads, which free Python objects. When the interpreter ends, a thread that comes to it from C++ is
+        unwound, which C++ takes for a crash."""
+        self.give_up("this process has left the others")
+        end = time.monotonic() + END
+        while not self._is_quiet() and time.monotonic() < end:
+            time.sleep(PAUSE)
         self.watch.end()
+        self.post.end()
+        self.groups = ()
+
+    def _is_quiet(self) -> bool:
+        """Whether no thread is in a collective any more. Connections end where one waits."""
+        if self.watch.has_waits():
+            self.close()
+        if not self.lock.acquire(timeout=PAUSE):
+            return False
+        self.lock.release()
+        return not self.watch.has_waits()
+
+    def give_up(self, reason: str) -> None:
+        """No collective runs from now on, and the engine stays as it is."""
+        self._failure = reason
+
+    def is_left_by_child(self) -> None:
+        """In a forked child, which has none of the threads that the engine lives by: it uses nothing of it. What it has open would keep others from
+        seeing that its parent has ended."""
+        self.give_up(f"this process was forked from rank {self.rank}, whose connections these are: start it anew (spawn), and let it call initialize")
+        self.post.lines.leave()
 
 
 class Messages:
@@ -107,9 +149,9 @@ class Messages:
 
     def __init__(self, world: GlooWorld, call: Call) -> None:
         self.world, self.call = world, call
-        self.received: list[Message] = []
-        self.sent: list[Message] = []
-        self._done: list[Message] = []
+        self.received: list[Message | Received] = []
+        self.sent: list[Message | Sent] = []
+        self._done: list[Message | Received | Sent] = []
 
     def wait(self, sent: bool = True) -> None:
         """Until all have come, and with ``sent`` all have gone. Raises DistributedError where a rank is lost, late or at another call."""
@@ -121,7 +163,7 @@ class Messages:
             self.world.fail(e, self)
             raise
 
-    def _wait(self, some: list[Message], then: Any) -> None:
+    def _wait(self, some: list[Any], then: Any) -> None:
         while some:
             self.world.wait(some[0], self.call)
             message = some.pop(0)

@@ -12,8 +12,10 @@ from datetime import timedelta
 from typing import Any
 
 from hologram.distributed.environment import Place, find_place
+from hologram.distributed.lines import Lines, Listener, machine
 from hologram.distributed.network import known
 from hologram.errors import ArgumentError, DistributedError, DistributedTimeoutError
+from hologram.support.forks import in_child
 from hologram.support.user_lines import located
 from hologram.support.world import Network, current_world, process_world, set_world
 from hologram.trace.checks import number
@@ -22,6 +24,7 @@ DEFAULT_TIMEOUT = 300.0
 _INTERFACE = "GLOO_SOCKET_IFNAME"
 _joined: list[bool] = []  # whether the process group is ours to end
 _joins: list[None] = []  # one for each time
+_inherited: list[Any] = []  # worlds of the processes that this one was forked from
 
 
 def initialize(
@@ -32,7 +35,8 @@ def initialize(
     initialization_timeout: float = DEFAULT_TIMEOUT,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> None:
-    """Joins the other processes of the program, by torch.distributed's Gloo; all call it once, before they use meshes.
+    """Joins the other processes of the program, by torch.distributed's Gloo, those of one machine by sockets besides; all call it once, before they
+    use meshes.
 
     What is not given is read from the environment of torchrun, Ray Train or Slurm. ``coordinator_address`` is host:port of process 0. Where torch's
     default process group is there already, its processes are taken. ``initialization_timeout`` is how many seconds to wait for the others here,
@@ -48,6 +52,8 @@ def initialize(
     Traceback (most recent call last):
     hologram.errors.DistributedError: initialize: neither the arguments nor the environment say process_id: ...
     """
+    if _inherited:
+        raise located(DistributedError("initialize: this process was forked from one that had joined others: start it anew (spawn)"))
     if _joined:
         raise located(DistributedError("initialize: this process has joined others already: see hg.distributed.shutdown"))
     waits = [number(t, "initialize", what) for t, what in ((initialization_timeout, "initialization_timeout"), (timeout, "timeout"))]
@@ -61,7 +67,7 @@ def initialize(
         raise located(DistributedError("initialize: this build of torch has no torch.distributed"))
     try:
         _join(engine, coordinator_address, num_processes, process_id, *waits)
-    except RuntimeError as e:
+    except (RuntimeError, OSError) as e:
         if isinstance(e, DistributedError):
             raise
         late = "timed out" in str(e).lower() or "timeout" in str(e).lower()
@@ -86,12 +92,16 @@ def _join(engine: Any, address: str | None, size: int | None, rank: int | None, 
     size = engine.get_world_size()
     told: list[Any] = [None] * size
     figures = [known(size, is_local) or known(2, is_local) for is_local in (True, False)]
-    engine.all_gather_object(told, (here, socket.gethostname(), figures), group=groups[0])
+    with contextlib.closing(Listener(size)) as listener:
+        engine.all_gather_object(told, (here, socket.gethostname(), figures, machine(), listener.path), group=groups[0])
+        beside = {r: path for r, (*_, where, path) in enumerate(told) if path and where == machine()}
+        connections = listener.connect(engine.get_rank(), beside, patience)
     for group in groups:
         engine.distributed_c10d._set_pg_timeout(timedelta(seconds=timeout), group)
-    is_local = len({host for _, host, _ in told}) == 1
+    is_local = len({host for _, host, *_ in told}) == 1
     network = told[0][2][0 if is_local else 1] or Network()  # rank 0's
-    set_world(GlooWorld(groups[0], groups[1], engine.get_rank(), size, timeout, [name for name, *_ in told], _notes(engine), network))
+    names, lines = [name for name, *_ in told], Lines(connections, timeout)
+    set_world(GlooWorld(groups[0], groups[1], engine.get_rank(), size, timeout, names, _notes(engine), network, lines))
     _joined.append(ours)
 
 
@@ -137,11 +147,25 @@ def shutdown() -> None:
         return
     ours, world = _joined.pop(), process_world()
     set_world(None)
+    groups = [None] if ours else list(world.groups)  # None: all
     world.end()
     import torch.distributed as engine
 
-    if ours and engine.is_initialized():
-        engine.destroy_process_group()
+    if not engine.is_initialized():
+        return
+    while groups:
+        with contextlib.suppress(ValueError):  # the user has ended it
+            engine.destroy_process_group(groups.pop())
+
+
+@in_child
+def _leave_parent() -> None:
+    """A forked child has none of the threads that its parent's connections live by: it neither uses nor ends them."""
+    if _joined:
+        _joined.clear()
+        world = process_world()
+        _inherited.append(world)
+        world.is_left_by_child()
 
 
 @atexit.register
