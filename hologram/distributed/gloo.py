@@ -112,8 +112,8 @@ class GlooWorld:
 
     def end(self) -> None:
         """The process leaves the others. Threads in a collective are told so, and have then left the engine. The process groups are no longer the
-        world's, so that to destroy them ends their threads, which free Python objects. When the interpreter ends, a thread that comes to it from C++ is
-        unwound, which C++ takes for a crash."""
+        world's, so that to destroy them ends their threads, which free Python objects. When the interpreter ends, a thread that comes to it from C++
+        is unwound, which C++ takes for a crash."""
         self.give_up("this process has left the others")
         end = time.monotonic() + END
         while not self._is_quiet() and time.monotonic() < end:
