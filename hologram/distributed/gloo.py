@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from hologram.distributed.lines import Lines, Received, Sent
 from hologram.distributed.messages import ROOM_BYTES, Message, Post, tag_of
 from hologram.distributed.watch import END, Watch
 from hologram.errors import DistributedError, DistributedTimeoutError
@@ -39,14 +38,13 @@ class GlooWorld:
         names: list[str],
         store: Any,
         network: Network,
-        lines: Lines | None = None,
     ) -> None:
         self.rank, self.size, self.timeout, self.names = rank, size, timeout, names
         self.network = network
         self.lock = threading.RLock()
         self.lane: Any = None
         self.groups: tuple[Any, ...] = upward, downward
-        self.post = Post(upward, downward, rank, lines or Lines({}, timeout))
+        self.post = Post(upward, downward, rank)
         self._wait_at_most = timedelta(seconds=timeout)
         self._failure: str | None = None
         self._kept: list[Any] = []  # what Gloo reads or writes after a failure must stay
@@ -91,7 +89,7 @@ class GlooWorld:
         if self.size > 1:
             self._kept.append(self.post.close((self.rank + 1) % self.size))
 
-    def wait(self, message: Message | Received | Sent, call: Call) -> None:
+    def wait(self, message: Message, call: Call) -> None:
         """Waits for a message."""
         number = self.watch.waits(message.rank, call)
         try:
@@ -136,10 +134,8 @@ class GlooWorld:
         self._failure = reason
 
     def is_left_by_child(self) -> None:
-        """In a forked child, which has none of the threads that the engine lives by: it uses nothing of it. What it has open would keep others from
-        seeing that its parent has ended."""
+        """In a forked child, which has none of the threads that the engine lives by: it uses nothing of it."""
         self.give_up(f"this process was forked from rank {self.rank}, whose connections these are: start it anew (spawn), and let it call initialize")
-        self.post.lines.leave()
 
 
 class Messages:
@@ -149,9 +145,9 @@ class Messages:
 
     def __init__(self, world: GlooWorld, call: Call) -> None:
         self.world, self.call = world, call
-        self.received: list[Message | Received] = []
-        self.sent: list[Message | Sent] = []
-        self._done: list[Message | Received | Sent] = []
+        self.received: list[Message] = []
+        self.sent: list[Message] = []
+        self._done: list[Message] = []
 
     def wait(self, sent: bool = True) -> None:
         """Until all have come, and with ``sent`` all have gone. Raises DistributedError where a rank is lost, late or at another call."""

@@ -1,5 +1,4 @@
-"""Messages between ranks: small ones on one machine by :mod:`hologram.distributed.lines`, others by torch.distributed process groups, that is by
-Gloo; and the memory that small ones of these go through.
+"""Messages of torch.distributed process groups: sent and received by Gloo, waited for, and the memory that small ones go through.
 
 Small messages go through memory that is kept. There, room for the next messages of a tag is offered while one is on its way: the next then goes at
 once, and not when its receiver has asked for it. Each offer is a message, so many are made together.
@@ -22,8 +21,6 @@ from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
-
-from hologram.distributed.lines import Lines, Received, Sent
 
 ROOM_BYTES = 1 << 16  # of a message that goes through kept memory: to copy more takes longer than to meet the receiver
 MAX_STOCK = 32  # of offers for one tag: with each refill there are twice as many
@@ -64,21 +61,18 @@ class _Stock(NamedTuple):
 class Post:
     """Sends and receives bytes as number ``rank`` of two process groups of the same ranks: of messages to higher ranks, and to lower ones."""
 
-    def __init__(self, upward: Any, downward: Any, rank: int, lines: Lines) -> None:
+    def __init__(self, upward: Any, downward: Any, rank: int) -> None:
         import torch  # optional
 
-        self.lines = lines
         self._upward, self._downward, self._rank, self._torch = upward, downward, rank, torch
         self._free: dict[int, list[_Room]] = {}  # by their bytes
         self._stocks: dict[tuple[int, int], _Stock] = {}  # of a rank and a tag
         self._offered = 0  # bytes of all stocks
 
-    def send(self, data: np.ndarray, rank: int, tag: int) -> Message | Sent:
+    def send(self, data: np.ndarray, rank: int, tag: int) -> Message:
         """Raises RuntimeError where the rank is gone."""
         if data.size > ROOM_BYTES:
             tensor, room = self._tensor(data), None
-        elif rank in self.lines:
-            return self.lines.send(data, rank, tag)
         else:
             room = self._room(data.size)
             room.memory[...] = data
@@ -86,12 +80,10 @@ class Post:
         group = self._upward if rank > self._rank else self._downward
         return Message(group.send([tensor], rank, tag), rank, tensor, data, room)
 
-    def receive(self, data: np.ndarray, rank: int, tag: int) -> Message | Received:
+    def receive(self, data: np.ndarray, rank: int, tag: int) -> Message:
         """Raises RuntimeError where the rank is gone. What came is in ``data`` after :meth:`free`."""
         if data.size > ROOM_BYTES:
             return self._receive(self._tensor(data), data, rank, tag, None)
-        if rank in self.lines:
-            return self.lines.receive(data, rank, tag)
         stock = self._stocks.get((rank, tag))
         if stock is None:  # what comes twice will come again
             self._stocks[rank, tag] = _Stock(deque(), chain(_DOUBLING, repeat(MAX_STOCK)))
@@ -127,22 +119,21 @@ class Post:
             memory = np.empty(nbytes, np.uint8)
             return _Room(self._torch.from_numpy(memory), memory)
 
-    def received(self, message: Message | Received) -> None:
+    def received(self, message: Message) -> None:
         """Puts what has come where it is wanted."""
-        if isinstance(message, Message) and message.room is not None:
+        if message.room is not None:
             assert message.data is not None
             message.data[...] = message.room.memory
             self.sent(message)
 
-    def sent(self, message: Message | Received | Sent) -> None:
+    def sent(self, message: Message) -> None:
         """The memory that a message went through is free again."""
-        if isinstance(message, Message) and message.room is not None:
+        if message.room is not None:
             self._free.setdefault(message.room.memory.size, []).append(message.room)
 
     def close(self, rank: int) -> list[Any]:
         """Ends all connections, of which one is to ``rank``: Gloo does so where a wait takes too long. What it gives must stay."""
         kept = []
-        self.lines.close()
         for group in (self._upward, self._downward):
             room = self._room(1)
             with contextlib.suppress(RuntimeError):  # which says that this message did not come
@@ -153,7 +144,6 @@ class Post:
 
     def end(self) -> None:
         """Lets go all connections, which nobody uses."""
-        self.lines.leave()
         self._stocks.clear()
         self._upward = self._downward = None
 

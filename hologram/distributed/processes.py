@@ -12,7 +12,6 @@ from datetime import timedelta
 from typing import Any
 
 from hologram.distributed.environment import Place, find_place
-from hologram.distributed.lines import Lines, Listener, machine
 from hologram.distributed.network import known
 from hologram.errors import ArgumentError, DistributedError, DistributedTimeoutError
 from hologram.support.forks import in_child
@@ -35,8 +34,7 @@ def initialize(
     initialization_timeout: float = DEFAULT_TIMEOUT,
     timeout: float = DEFAULT_TIMEOUT,
 ) -> None:
-    """Joins the other processes of the program, by torch.distributed's Gloo, those of one machine by sockets besides; all call it once, before they
-    use meshes.
+    """Joins the other processes of the program, by torch.distributed's Gloo; all call it once, before they use meshes.
 
     What is not given is read from the environment of torchrun, Ray Train or Slurm. ``coordinator_address`` is host:port of process 0. Where torch's
     default process group is there already, its processes are taken. ``initialization_timeout`` is how many seconds to wait for the others here,
@@ -92,16 +90,12 @@ def _join(engine: Any, address: str | None, size: int | None, rank: int | None, 
     size = engine.get_world_size()
     told: list[Any] = [None] * size
     figures = [known(size, is_local) or known(2, is_local) for is_local in (True, False)]
-    with contextlib.closing(Listener(size)) as listener:
-        engine.all_gather_object(told, (here, socket.gethostname(), figures, machine(), listener.path), group=groups[0])
-        beside = {r: path for r, (*_, where, path) in enumerate(told) if path and where == machine()}
-        connections = listener.connect(engine.get_rank(), beside, patience)
+    engine.all_gather_object(told, (here, socket.gethostname(), figures), group=groups[0])
     for group in groups:
         engine.distributed_c10d._set_pg_timeout(timedelta(seconds=timeout), group)
-    is_local = len({host for _, host, *_ in told}) == 1
+    is_local = len({host for _, host, _ in told}) == 1
     network = told[0][2][0 if is_local else 1] or Network()  # rank 0's
-    names, lines = [name for name, *_ in told], Lines(connections, timeout)
-    set_world(GlooWorld(groups[0], groups[1], engine.get_rank(), size, timeout, names, _notes(engine), network, lines))
+    set_world(GlooWorld(groups[0], groups[1], engine.get_rank(), size, timeout, [name for name, *_ in told], _notes(engine), network))
     _joined.append(ours)
 
 
