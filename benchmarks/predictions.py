@@ -1,8 +1,8 @@
 """Predicted times of a step beside measured ones, on 2, 4 and 8 processes of this machine: ``python -m benchmarks.predictions [--ranks 2,4,8]``.
 
 The programs: the gradient of a network of four layers, averaged over the ranks; a block of a network whose weights are divided over the ranks; steps
-of a stencil, whose rows are. What the network costs is measured in each round, before the steps and behind them, as the machine's other
-work changes. Told are the medians over the rounds.
+of a stencil, whose rows are; a step with divided weights; attention to keys that go round a ring. What the network costs is measured in each round,
+before the steps and behind them, as the machine's other work changes. Told are the medians over the rounds.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from hologram.distributed import PartitionSpec as P
 WIDTH, LAYERS, ROWS = 512, 4, 256  # rows of a rank
 CALLS = 30
 STENCIL_STEPS = 8
+HEADS, LENGTH, HEAD_WIDTH = 4, 256, 64  # of attention; places of a rank
 
 
 def data_parallel(rng: Any, ranks: int) -> tuple[Any, Any, tuple[Any, ...]]:
@@ -69,7 +70,44 @@ def stencil(rng: Any, ranks: int) -> tuple[Any, Any, tuple[Any, ...]]:
     return steps, (P("ranks"), P("ranks")), (_weights(rng, 4 * WIDTH * ranks, WIDTH),)
 
 
-PROGRAMS = (data_parallel, tensor_parallel, stencil)
+def sharded_weights(rng: Any, ranks: int) -> tuple[Any, Any, tuple[Any, ...]]:
+    """A step of which each rank has a part of the weights between the steps: gathered before they are used, gradients reduced to the parts."""
+    import hologram as hg
+    import hologram.numpy as hnp
+
+    def loss(weights: Any, x: Any) -> Any:
+        for w in weights:
+            x = hnp.tanh(x @ w)
+        return hnp.mean(x * x)
+
+    def step(parts: Any, x: Any) -> Any:
+        slopes = hg.grad(loss)(hg.lax.all_gather(parts, "ranks", tiled=True), x)
+        return hg.tree.map(lambda w, g: w - 0.1 * g / ranks, parts, hg.lax.psum_scatter(slopes, "ranks", tiled=True))
+
+    weights = tuple(_weights(rng, WIDTH, WIDTH) for _ in range(LAYERS))
+    return step, (P("ranks"), P("ranks"), P("ranks")), (weights, _weights(rng, ROWS * ranks, WIDTH))
+
+
+def ring_attention(rng: Any, ranks: int) -> tuple[Any, Any, tuple[Any, ...]]:
+    import hologram as hg
+    import hologram.numpy as hnp
+
+    onward = [(i, (i + 1) % ranks) for i in range(ranks)]
+
+    def attend(q: Any, k: Any, v: Any) -> Any:
+        total, out = hnp.zeros((*q.shape[:-1], 1), q.dtype), hnp.zeros_like(q)
+        for hop in range(ranks):
+            coming = hg.lax.ppermute((k, v), "ranks", onward) if hop + 1 < ranks else (k, v)
+            weights = hnp.exp(q @ hnp.swapaxes(k, 1, 2) / q.shape[-1] ** 0.5)
+            total, out = total + weights.sum(-1, keepdims=True), out + weights @ v
+            k, v = coming
+        return out / total
+
+    by_place = P(None, "ranks")
+    return attend, (by_place,) * 4, tuple([_weights(rng, HEADS * LENGTH * ranks, HEAD_WIDTH).reshape(HEADS, -1, HEAD_WIDTH) for _ in range(3)])
+
+
+PROGRAMS = (data_parallel, tensor_parallel, stencil, sharded_weights, ring_attention)
 
 
 def _weights(rng: Any, rows: int, columns: int) -> np.ndarray:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
+import time
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
@@ -15,22 +16,34 @@ from typing import Any
 import numpy as np
 
 from hologram.distributed.messages import ROOM_BYTES, Message, Post, tag_of
-from hologram.distributed.watch import Watch
+from hologram.distributed.watch import END, Watch
 from hologram.errors import DistributedError, DistributedTimeoutError
 from hologram.support.world import Call, Network
 
 _LATE = ("timed out", "timeout")  # in Gloo's messages
+PAUSE = 0.001  # seconds between looks whether threads have left the engine
 
 
 class GlooWorld:
     """The processes of torch.distributed process groups: ``upward`` carries messages to higher ranks, ``downward`` those to lower ones. ``names`` say
     where each rank runs, ``store`` is where they leave each other notes."""
 
-    def __init__(self, upward: Any, downward: Any, rank: int, size: int, timeout: float, names: list[str], store: Any, network: Network) -> None:
+    def __init__(
+        self,
+        upward: Any,
+        downward: Any,
+        rank: int,
+        size: int,
+        timeout: float,
+        names: list[str],
+        store: Any,
+        network: Network,
+    ) -> None:
         self.rank, self.size, self.timeout, self.names = rank, size, timeout, names
         self.network = network
         self.lock = threading.RLock()
         self.lane: Any = None
+        self.groups: tuple[Any, ...] = upward, downward
         self.post = Post(upward, downward, rank)
         self._wait_at_most = timedelta(seconds=timeout)
         self._failure: str | None = None
@@ -40,7 +53,7 @@ class GlooWorld:
     def begin(self, call: Call, sends: Mapping[int, Any], receives: Mapping[int, Any], phase: int = 0) -> Messages:
         """As :meth:`hologram.support.world.World.begin`. After a failure every call raises DistributedError."""
         if self._failure is not None:
-            raise DistributedError(f"rank {self.rank}, in {call}: an earlier collective has failed: {self._failure}")
+            raise DistributedError(f"rank {self.rank}, in {call}: {self._failure}")
         messages = Messages(self, call)
         try:
             for rank, data in receives.items():
@@ -68,7 +81,7 @@ class GlooWorld:
     def fail(self, error: BaseException, messages: Any = None) -> None:
         """No other collective runs; memory of messages under way stays."""
         if self._failure is None:
-            self._failure = str(error) or type(error).__name__
+            self._failure = f"an earlier collective has failed: {str(error) or type(error).__name__}"
         self._kept.append(messages)
 
     def close(self) -> None:
@@ -96,8 +109,33 @@ class GlooWorld:
         return DistributedError(f"rank {self.rank}, in {call}: {self.names[rank]} is lost: {reason}")
 
     def end(self) -> None:
-        """The process leaves the others."""
+        """The process leaves the others. Threads in a collective are told so, and have then left the engine. The process groups are no longer the
+        world's, so that to destroy them ends their threads, which free Python objects. When the interpreter ends, a thread that comes to it from C++
+        is unwound, which C++ takes for a crash."""
+        self.give_up("this process has left the others")
+        end = time.monotonic() + END
+        while not self._is_quiet() and time.monotonic() < end:
+            time.sleep(PAUSE)
         self.watch.end()
+        self.post.end()
+        self.groups = ()
+
+    def _is_quiet(self) -> bool:
+        """Whether no thread is in a collective any more. Connections end where one waits."""
+        if self.watch.has_waits():
+            self.close()
+        if not self.lock.acquire(timeout=PAUSE):
+            return False
+        self.lock.release()
+        return not self.watch.has_waits()
+
+    def give_up(self, reason: str) -> None:
+        """No collective runs from now on, and the engine stays as it is."""
+        self._failure = reason
+
+    def is_left_by_child(self) -> None:
+        """In a forked child, which has none of the threads that the engine lives by: it uses nothing of it."""
+        self.give_up(f"this process was forked from rank {self.rank}, whose connections these are: start it anew (spawn), and let it call initialize")
 
 
 class Messages:
@@ -121,7 +159,7 @@ class Messages:
             self.world.fail(e, self)
             raise
 
-    def _wait(self, some: list[Message], then: Any) -> None:
+    def _wait(self, some: list[Any], then: Any) -> None:
         while some:
             self.world.wait(some[0], self.call)
             message = some.pop(0)

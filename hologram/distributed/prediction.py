@@ -7,6 +7,7 @@ it; a wait moves the first clock to the second.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -28,7 +29,8 @@ from hologram.graph.lower.control_step import ControlStep
 from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.overlap import is_collective
 from hologram.graph.lower.steps import Step
-from hologram.primitives.host.exchanges import reduced_together, small_bytes
+from hologram.primitives.host.collective_calls import SMALL_BYTES
+from hologram.primitives.host.exchanges import is_one_exchange, reduced_together, small_bytes
 from hologram.support.user_lines import located
 from hologram.support.world import Call, Network, playing
 from hologram.trace import tree
@@ -38,6 +40,7 @@ from hologram.trace.checks import as_function, number
 
 __all__ = ["Prediction", "predict"]
 REPEATS = 5
+MAX_CACHED_BYTES = 1 << 26  # more than caches hold
 _REDUCTIONS = ("psum", "pmax", "pmin")
 
 
@@ -79,8 +82,8 @@ def predict(
     Arguments are as in the call; a :class:`hologram.ShapeDtypeStruct` may stand for an array, and with ``sharding`` for one that is divided.
     ``network`` is what messages cost, by default what :func:`measure_network` found here. Computation takes the time of the machine's roofline, which
     is the least that it can take; ``measure``: what rank 0's program takes here, without its messages. Ranks are alike, with a machine like this one
-    each; loops whose end nobody knows take one step. ``ranks_per_core``: that many ranks of one machine take turns on each core, and messages, which
-    the same cores copy, hide behind nothing; ``network`` is then what :func:`measure_network` found among as many ranks.
+    each; loops whose end nobody knows take one step. ``ranks_per_core``: that many ranks of one machine take turns on each core, and in its
+    caches, and messages, which the same cores copy, hide behind nothing; ``network`` is then what :func:`measure_network` found among as many ranks.
 
     Raises ArgumentError for what is no mesh, and for fewer than one rank on a core; and what tracing and compiling raise.
 
@@ -104,10 +107,13 @@ def predict(
             here = tree.map(lambda leaf: _part(leaf, mesh), args)
             compiled = jit(lambda *given: f(*given), dynamic=False).lower(*here).compile()
             memory = compiled.memory_analysis()
-            seconds = _measured(compiled, here) if measure else None
+            peak = memory.peak + memory.argument_bytes + memory.constant_bytes + memory.result_bytes
+            if turns is not None and turns > 1:
+                others = min(mesh.size, turns * (os.cpu_count() or 1)) - 1
+                world.share_caches(int(others * peak))
+            seconds = _measured(compiled, here, world) if measure else None
         clocks = _Clocks(world.network, turns)
         clocks.run(compiled.executable.compilation.execution_plan, seconds)
-        peak = memory.peak + memory.argument_bytes + memory.constant_bytes + memory.result_bytes
         return clocks.prediction(peak)
 
     return predicted
@@ -128,14 +134,27 @@ class _Planned:
         self.rank, self.size, self.network = int(mesh.devices.reshape(-1)[0]), int(mesh.devices.max()) + 1, network
         self.lock = threading.RLock()
         self.lane: Any = None
+        self.seconds = 0.0  # that others have had
+        self._of_others: np.ndarray | None = None
+        self._is_begun = False
+
+    def share_caches(self, nbytes: int) -> None:
+        """While this rank waits, others go through so many bytes of theirs, in the caches that were its own."""
+        self._of_others = np.ones(min(nbytes, MAX_CACHED_BYTES), np.uint8)
 
     def begin(self, call: Call, sends: Mapping[int, Any], receives: Mapping[int, Any], phase: int = 0) -> _Planned:
         for into in receives.values():
             into[...] = 0
+        self._is_begun = True
         return self
 
     def wait(self, sent: bool = True) -> None:
-        """Nothing comes."""
+        """Nothing comes; but others have their turns, once for all that has begun."""
+        if self._is_begun and self._of_others is not None:
+            start = time.perf_counter()
+            np.add(self._of_others, 1, out=self._of_others)
+            self.seconds += time.perf_counter() - start
+        self._is_begun = False
 
     def fail(self, error: BaseException, messages: Any = None) -> None:
         """Nobody else is there."""
@@ -144,18 +163,18 @@ class _Planned:
         """Nothing is under way."""
 
 
-def _measured(compiled: Any, args: tuple[Any, ...]) -> float:
-    """Seconds of a call without messages, the least of some."""
+def _measured(compiled: Any, args: tuple[Any, ...], world: _Planned) -> float:
+    """Seconds of a call without messages and without the turns of others, the least of some."""
 
     def array(x: Any) -> Any:
         return np.zeros(x.shape, x.dtype) if isinstance(x, ShapeDtypeStruct) else x
 
     given, best = tree.map(array, args), float("inf")
     for _ in range(REPEATS + 1):
-        start = time.perf_counter()
+        start, world.seconds = time.perf_counter(), 0.0
         for x in tree.leaves(compiled(*given)):
             x.block_until_ready()
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.perf_counter() - start - world.seconds)
     return best
 
 
@@ -202,6 +221,8 @@ class _Clocks:
                         self._wait(self._exchange(s))
 
     def _spend(self, seconds: float) -> None:
+        if self.turns is not None:  # messages and computation take turns
+            self._wait(self.wire)
         self.now += self.scale * seconds
         self.computed += self.scale * seconds
 
@@ -222,15 +243,17 @@ class _Clocks:
         rounds, nbytes, messages = traffic(name, sum(sizes), ranks, pieces)
         latency = self.network.latency + (self.network.rendezvous if messages and nbytes / messages > ROOM_BYTES else 0.0)
         seconds = rounds * latency + nbytes / self.network.bandwidth + max(0, messages - rounds) * self.network.message
+        is_sent_at_once = sum(sizes) <= SMALL_BYTES and is_one_exchange(name, sum(sizes), ranks, 0)
         if not self.is_measured:
             moved = combined_bytes(name, sum(sizes), ranks)
             self._spend(moved * self.limits.byte_of(moved) * 1e-9)
-        self.wire = max(self.wire, self.now) + seconds
+        if is_sent_at_once:  # its latency passes beside that of what is on the wire
+            self.wire = max(self.now + seconds, self.wire + nbytes / self.network.bandwidth + messages * self.network.message)
+        else:
+            self.wire = max(self.wire, self.now) + seconds
         self.busy += seconds
         self.bytes += nbytes
         self.messages += messages
-        if self.turns is not None:
-            self._wait(self.wire)
         return self.wire
 
     def _wait(self, end: float) -> None:

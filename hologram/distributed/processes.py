@@ -14,6 +14,7 @@ from typing import Any
 from hologram.distributed.environment import Place, find_place
 from hologram.distributed.network import known
 from hologram.errors import ArgumentError, DistributedError, DistributedTimeoutError
+from hologram.support.forks import in_child
 from hologram.support.user_lines import located
 from hologram.support.world import Network, current_world, process_world, set_world
 from hologram.trace.checks import number
@@ -22,6 +23,7 @@ DEFAULT_TIMEOUT = 300.0
 _INTERFACE = "GLOO_SOCKET_IFNAME"
 _joined: list[bool] = []  # whether the process group is ours to end
 _joins: list[None] = []  # one for each time
+_inherited: list[Any] = []  # worlds of the processes that this one was forked from
 
 
 def initialize(
@@ -48,6 +50,8 @@ def initialize(
     Traceback (most recent call last):
     hologram.errors.DistributedError: initialize: neither the arguments nor the environment say process_id: ...
     """
+    if _inherited:
+        raise located(DistributedError("initialize: this process was forked from one that had joined others: start it anew (spawn)"))
     if _joined:
         raise located(DistributedError("initialize: this process has joined others already: see hg.distributed.shutdown"))
     waits = [number(t, "initialize", what) for t, what in ((initialization_timeout, "initialization_timeout"), (timeout, "timeout"))]
@@ -61,7 +65,7 @@ def initialize(
         raise located(DistributedError("initialize: this build of torch has no torch.distributed"))
     try:
         _join(engine, coordinator_address, num_processes, process_id, *waits)
-    except RuntimeError as e:
+    except (RuntimeError, OSError) as e:
         if isinstance(e, DistributedError):
             raise
         late = "timed out" in str(e).lower() or "timeout" in str(e).lower()
@@ -137,11 +141,25 @@ def shutdown() -> None:
         return
     ours, world = _joined.pop(), process_world()
     set_world(None)
+    groups = [None] if ours else list(world.groups)  # None: all
     world.end()
     import torch.distributed as engine
 
-    if ours and engine.is_initialized():
-        engine.destroy_process_group()
+    if not engine.is_initialized():
+        return
+    while groups:
+        with contextlib.suppress(ValueError):  # the user has ended it
+            engine.destroy_process_group(groups.pop())
+
+
+@in_child
+def _leave_parent() -> None:
+    """A forked child has none of the threads that its parent's connections live by: it neither uses nor ends them."""
+    if _joined:
+        _joined.clear()
+        world = process_world()
+        _inherited.append(world)
+        world.is_left_by_child()
 
 
 @atexit.register

@@ -57,12 +57,15 @@ def _results(node: Node, given: list[Axes]) -> list[Axes]:
 
 
 def _scan(node: Node, given: list[Axes]) -> list[Axes]:
-    body, consts, carries, *_ = node.attrs
+    """Without steps, what is carried is what it was before."""
+    body, consts, carries, length, *_ = node.attrs
+    before = given[consts : consts + carries]
     while True:
         out = varying(body.graph, given)
         grown = [a | b for a, b in zip(given[consts : consts + carries], out, strict=False)]
         if grown == given[consts : consts + carries]:
-            return out
+            has_steps = isinstance(length, int) and length > 0
+            return out if has_steps else [*[a | b for a, b in zip(before, out, strict=False)], *out[carries:]]
         given = [*given[:consts], *grown, *given[consts + carries :]]
 
 

@@ -83,7 +83,7 @@ class _Switchboard:
     def __init__(self, size: int, timeout: float) -> None:
         self.timeout = timeout
         self.changed = threading.Condition()
-        self.messages: dict[tuple[int, int, int], collections.deque[tuple[Call, np.ndarray]]] = collections.defaultdict(collections.deque)
+        self.boxes: dict[tuple[int, int, int], _Box] = collections.defaultdict(_Box)  # from a rank to another, of a phase
         self.failure: tuple[int, BaseException] | None = None
         self.left: set[int] = set()
 
@@ -101,22 +101,39 @@ class _Switchboard:
     def post(self, source: int, to: Mapping[int, np.ndarray], call: Call, phase: int) -> None:
         with self.changed:
             for rank, data in to.items():
-                self.messages[source, rank, phase].append((call, data.copy()))
+                box = self.boxes[source, rank, phase]
+                box.messages[box.posted] = call, data.copy()
+                box.posted += 1
             self.changed.notify_all()
 
-    def take(self, source: int, to: int, call: Call, phase: int) -> tuple[Call, np.ndarray]:
-        """The next message from one rank to another. Raises DistributedError where none will come."""
-        end = time.monotonic() + self.timeout
-        box = self.messages[source, to, phase]
+    def ask(self, source: int, to: int, phase: int) -> int:
+        """The number of the next message from one rank to another that nobody has asked for: the order is that in which collectives begin."""
         with self.changed:
-            while not box:
+            box = self.boxes[source, to, phase]
+            box.asked += 1
+            return box.asked - 1
+
+    def take(self, source: int, to: int, call: Call, phase: int, number: int) -> tuple[Call, np.ndarray]:
+        """The message of a number from one rank to another. Raises DistributedError where it will not come."""
+        end = time.monotonic() + self.timeout
+        with self.changed:
+            messages = self.boxes[source, to, phase].messages
+            while number not in messages:
                 if self.failure is not None:
                     raise DistributedError(f"rank {to}, in {call}: rank {self.failure[0]} failed: {self.failure[1]}")
                 if source in self.left:
                     raise DistributedError(f"rank {to}, in {call}: rank {source} has ended its program")
-                if not self.changed.wait(max(0.0, end - time.monotonic())) and not box:
+                if not self.changed.wait(max(0.0, end - time.monotonic())) and number not in messages:
                     raise DistributedTimeoutError(f"rank {to}, in {call}: rank {source} did not come to it within {self.timeout:g} s")
-            return box.popleft()
+            return messages.pop(number)
+
+
+class _Box:
+    """Messages from one rank to another that have not been taken, by their number; how many were posted, and how many asked for."""
+
+    def __init__(self) -> None:
+        self.messages: dict[int, tuple[Call, np.ndarray]] = {}
+        self.posted = self.asked = 0
 
 
 class _Rank:
@@ -144,12 +161,13 @@ class _Messages:
     """Messages that a rank will take."""
 
     def __init__(self, rank: _Rank, call: Call, receives: Mapping[int, Any], phase: int) -> None:
-        self.rank, self.call, self.receives, self.phase = rank, call, dict(receives), phase
+        self.rank, self.call, self.phase = rank, call, phase
+        self.receives = {source: (into, rank.switchboard.ask(source, rank.rank, phase)) for source, into in receives.items()}
 
     def wait(self, sent: bool = True) -> None:
         here, call = self.rank.rank, self.call
-        for source, into in self.receives.items():
-            other, data = self.rank.switchboard.take(source, here, call, self.phase)
+        for source, (into, place) in self.receives.items():
+            other, data = self.rank.switchboard.take(source, here, call, self.phase, place)
             if other.text != call.text:
                 raise unequal((here, str(call)), (source, str(other)))
             into[...] = data

@@ -27,6 +27,10 @@ END = 5.0  # seconds that the thread has to end
 _VERDICT = "hologram/differ"
 
 
+def _nothing() -> None:
+    """Nothing is connected."""
+
+
 class _Wait(NamedTuple):
     """One wait of a thread. As JSON in a rank's note it is a list."""
 
@@ -62,12 +66,19 @@ class Watch:
         """A wait has ended."""
         del self._waits[number]
 
+    def has_waits(self) -> bool:
+        """Whether a thread waits for a message."""
+        return bool(self._waits)
+
     def end(self) -> None:
         """No more looks. The thread has then ended, so it is not inside of the engine while the interpreter ends."""
         self._end.set()
         if self._store is not None:
             self._interrupts.end()
             self._thread.join(END)
+            if self._thread.is_alive():  # inside of the engine, whose rank 0 does not answer
+                return
+        self._store, self._close = None, _nothing  # which belong to the process group, and to whom this belongs
 
     def require_alike(self) -> None:
         """Raises DistributedError where some rank has found two that run different programs."""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import hologram as hg
-from hologram.distributed import Mesh, NamedSharding, Network, PartitionSpec, predict, simulate, simulation
+from hologram.distributed import Mesh, NamedSharding, Network, PartitionSpec, predict, prediction, simulate, simulation
 from hologram.distributed.prediction import traffic
 from hologram.errors import ArgumentError
 from tests.support.distributed.overlap import SIZE, gradients, weights
@@ -70,6 +70,33 @@ def test_ranks_that_share_a_core_take_turns_and_hide_nothing() -> None:
     assert shared.seconds == pytest.approx(shared.compute_seconds + shared.communication_seconds)
     with pytest.raises(ArgumentError, match=r"ranks_per_core is at least 1, not 0\.5"):
         predict(step, mesh, ranks_per_core=0.5)
+
+
+@pytest.mark.parametrize(("ranks_per_core", "is_shared"), [(None, False), (1, False), (2, True)])
+def test_ranks_that_share_a_core_share_its_caches(ranks_per_core: float | None, is_shared: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In each wait others go through their memory, which counts as no time of this rank's; of collectives that begin together once."""
+    turns, worlds = [], []  # type: ignore[var-annotated]
+    shares, waits = prediction._Planned.share_caches, prediction._Planned.wait
+
+    def sharing(self: Any, nbytes: int) -> None:
+        worlds.append(nbytes)
+        shares(self, nbytes)
+
+    def waiting(self: Any, sent: bool = True) -> None:
+        before = self.seconds
+        waits(self, sent)
+        turns.append(self.seconds > before)
+        self.seconds += 1000.0  # that others take besides
+
+    monkeypatch.setattr(prediction._Planned, "share_caches", sharing)
+    monkeypatch.setattr(prediction._Planned, "wait", waiting)
+    mesh, x = Mesh(np.arange(4), "x"), np.ones((4, 1 << 14), np.float32)
+    ring = [(i, (i + 1) % 4) for i in range(4)]
+    f = hg.shard_map(lambda x: (hg.lax.ppermute(x[0], "x", ring), hg.lax.ppermute(x[1], "x", ring[::-1])), mesh, P(), P("x"), check_vma=False)
+    found = predict(f, mesh, Network(), measure=True, ranks_per_core=ranks_per_core)(x)
+    assert turns == [is_shared, False] * (prediction.REPEATS + 1)
+    assert len(worlds) == is_shared and all(x.nbytes <= nbytes for nbytes in worlds)
+    assert found.compute_seconds < 0
 
 
 def test_loops_count_each_step() -> None:

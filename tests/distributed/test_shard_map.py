@@ -156,6 +156,10 @@ def differs_in_a_scan(x: Any) -> Any:
     return hg.lax.psum(carry, "x") + carry
 
 
+def summed_in_a_scan(x: Any, length: int) -> Any:
+    return hg.scan(lambda c, _: (hg.lax.psum(c, "x"), None), x, None, length=length)[0]
+
+
 def steps_differ(x: Any) -> Any:
     return hg.lax.while_loop(lambda c: c[0] < x.sum(), lambda c: (c[0] + 1, c[1] * 2), (np.float32(0), np.float32(1)))[1]
 
@@ -179,6 +183,8 @@ BRANCHES = [lambda v: v * 0, lambda v: v * 0 + 1]
         (lambda x: hg.lax.axis_size("x") * hnp.ones(2), True),
         (differs_in_a_scan, False),
         (lambda x: hg.lax.psum(differs_in_a_scan(x), "x"), True),
+        (lambda x: summed_in_a_scan(x, 1), True),
+        (lambda x: summed_in_a_scan(x, 0), False),
         (steps_differ, False),
         (lambda x: hg.lax.switch(hg.lax.axis_index("x"), BRANCHES, hnp.ones(2)), False),
         (lambda x: hg.grad(lambda v: (v * v).sum())(x), False),

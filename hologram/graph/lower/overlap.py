@@ -1,7 +1,8 @@
 """Overlap of collectives with computation, and buckets of small sums.
 
 A collective starts behind the last step that writes one of its operands, and is waited for before the first step that reads one of its results. Where
-what lies between takes next to no time it is one step, which starts and waits. For more to lie between, steps that need fewer collectives, one behind
+what lies between takes next to no time it is one step, which starts and waits; but small ones that need not wait for each other all start before the
+first is waited for, so their latencies pass together. For more to lie between, steps that need fewer collectives, one behind
 the other, come before those that need more.
 
 The arrays of sums (and of maxima, of minima) over the same ranks are collected in buckets, each one call, in the order in which they come to be
@@ -26,6 +27,8 @@ from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.steps import LoweredGraph, Step
 from hologram.ir.node import Node
 from hologram.primitives.host import collectives
+from hologram.primitives.host.collective_calls import SMALL_BYTES
+from hologram.primitives.host.exchanges import is_one_exchange
 from hologram.support.world import Network
 
 MIN_OVERLAP_NS = 100_000.0  # of computation that pays for another thread
@@ -48,6 +51,12 @@ class _Bucket:
     def nbytes(self) -> float:
         sizes = [x.size for x in self.operands]
         return float(sum(n * x.dtype.itemsize for n, x in zip(sizes, self.operands, strict=True) if isinstance(n, int)))
+
+    @property
+    def is_sent_at_once(self) -> bool:
+        """Whether ranks send all of it when it begins, and it is little: its messages then need no thread of their own."""
+        is_static = all(isinstance(x.size, int) for x in self.operands)
+        return is_static and self.nbytes <= SMALL_BYTES and is_one_exchange(self.node.op.name, int(self.nbytes), self.node.attrs[-3], 0)
 
     @property
     def key(self) -> Any:
@@ -73,11 +82,12 @@ def overlap_collectives(lowered: LoweredGraph, network: Network) -> LoweredGraph
     steps = _by_depth(lowered.steps)
     elapsed = [0.0, *itertools.accumulate(map(_cost, steps))]
     buckets = _merged(_buckets(steps), elapsed, network)
+    together = _sent_together(buckets)
     before: list[list[Step]] = [[] for _ in range(len(steps) + 1)]  # of each step: waits, and what is whole
     behind: list[list[Step]] = [[] for _ in range(len(steps) + 1)]  # then starts
     for number, bucket in enumerate(sorted(buckets, key=lambda b: b.ready)):
         beside = elapsed[bucket.needed] - elapsed[bucket.ready + 1]
-        *starts, last = bucket.steps(number, beside >= MIN_OVERLAP_NS)
+        *starts, last = bucket.steps(number, beside >= MIN_OVERLAP_NS or id(bucket) in together)
         behind[bucket.ready + 1] += starts
         before[bucket.needed].append(last)
     out: list[Step] = []
@@ -86,6 +96,18 @@ def overlap_collectives(lowered: LoweredGraph, network: Network) -> LoweredGraph
         if k < len(steps) and not is_collective(steps[k]):
             out.append(steps[k])
     return LoweredGraph(lowered.fused, out)
+
+
+def _sent_together(buckets: Sequence[_Bucket]) -> set[int]:
+    """Of the buckets that are sent at once, those that can be on the wire beside another of them: both begin before one is waited for."""
+    found: set[int] = set()
+    last: _Bucket | None = None  # that is needed last
+    for b in sorted([b for b in buckets if b.is_sent_at_once], key=lambda b: b.ready):
+        if last is not None and b.ready + 1 < last.needed:
+            found |= {id(last), id(b)}
+        if last is None or b.needed > last.needed:
+            last = b
+    return found
 
 
 def _by_depth(steps: Sequence[Step]) -> list[Step]:

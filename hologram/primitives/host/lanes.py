@@ -102,7 +102,8 @@ def _serve(queue: SimpleQueue[Ticket | None]) -> None:
         del ticket  # and what its memory belongs to
 
 
-_under_way: dict[tuple[int, int], Ticket | Begun] = {}  # by the context of the call and the number of the collective in its program
+# By the context of the call and the number of the collective in its program, or in the body of a loop that runs meanwhile: the last has begun last.
+_under_way: dict[tuple[int, int], list[Ticket | Begun]] = {}
 
 
 def _lane(world: World) -> Lane:
@@ -123,25 +124,31 @@ def in_turn(world: World, job: Job) -> None:
 
 def start(world: World, job: Job, context: int, pending_at: int, number: int) -> None:
     """Gives a collective to the world's lane. ``context`` is that of the call, which counts its collectives at ``pending_at``."""
-    ctypes.c_int64.from_address(context + pending_at).value += 1
-    _under_way[context, number] = _lane(world).submit(world, job)
+    _note(_lane(world).submit(world, job), context, pending_at, number)
 
 
 def begun(world: World, rest: Job, context: int, pending_at: int, number: int) -> None:
     """The same of one that has begun, and whose ``rest`` runs when the program waits for it."""
+    _note(Begun(world, rest), context, pending_at, number)
+
+
+def _note(ticket: Ticket | Begun, context: int, pending_at: int, number: int) -> None:
     ctypes.c_int64.from_address(context + pending_at).value += 1
-    _under_way[context, number] = Begun(world, rest)
+    _under_way.setdefault((context, number), []).append(ticket)
 
 
 def finish(context: int, pending_at: int, number: int) -> None:
     """Waits for a collective. Raises what it raised; where that is an interrupt of the wait, it is still under way."""
-    ticket = _under_way[context, number]
-    ticket.wait()
+    of_number = _under_way[context, number]
+    of_number[-1].wait()
     ctypes.c_int64.from_address(context + pending_at).value -= 1
-    del _under_way[context, number]
+    of_number.pop()
+    if not of_number:
+        del _under_way[context, number]
 
 
 def settle(context: int) -> None:
     """Waits until no collective of a call that has ended early is under way."""
     for key in [k for k in list(_under_way) if k[0] == context]:
-        _under_way.pop(key).settle()
+        for ticket in _under_way.pop(key):
+            ticket.settle()
