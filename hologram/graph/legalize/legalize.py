@@ -45,7 +45,7 @@ def legalize(
         return graph
     b = Builder()
     long = None if shared_bytes is None else LongSorts(shared_bytes, partial(running_sum, b))
-    varies = None if precision == "exact" else Variation(by_pairs, split_k, conditions, graph)
+    varies = None if precision == "exact" else Variation(by_pairs, split_k, conditions)
     made: dict[Node, Node] = {}
     for node in graph.nodes():
         inputs = tuple(made[x] for x in node.inputs)

@@ -11,6 +11,7 @@ from hologram.graph.legalize.short_reductions import is_short_horizontal, unroll
 from hologram.graph.legalize.variation import Variation
 from hologram.graph.schedule.choose import COLUMNS, MAX_ROW_BLOCKED_RESULT_BYTES, MIN_ROW_BLOCKED_BYTES
 from hologram.graph.schedule.layout import memory_offsets, stride_along
+from hologram.graph.schedule.streamed import MIN_ROW_BLOCKED_ARRAY_BYTES
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE, Shape
 from hologram.ir.symbolic import Int, floordiv, prod
@@ -40,13 +41,15 @@ def row_blocked(b: Builder, op: Any, x: Node, run: tuple[int, ...], varies: Vari
     """
     first, last = run[0], run[-1]
     n, width = prod(x.shape[first : last + 1]), prod(size for i, size in enumerate(x.shape) if i not in run)
+    row = width * x.dtype.itemsize
+    if isinstance(row, int) and not MIN_ROW_BLOCKED_BYTES <= row <= MAX_ROW_BLOCKED_RESULT_BYTES:
+        return x, run
     if x.dtype.is_float and op.name in ("reduce_sum", "reduce_prod"):
-        varies.require_few_bytes(x)  # here, and where a nest is chosen
-    if not isinstance(n, int) or not isinstance(width, int) or n * width * x.dtype.itemsize < varies.streams.row_blocked:
+        varies.conditions.require(x.size, most=MIN_ROW_BLOCKED_ARRAY_BYTES // x.dtype.itemsize - 1)  # here, and where a nest is chosen
+    if not isinstance(n, int) or not isinstance(row, int) or n * row < MIN_ROW_BLOCKED_ARRAY_BYTES:
         return x, run
     columns = _columns_in_memory(x, run, varies)
-    row = width * x.dtype.itemsize
-    pieces = _pieces(n, row) if columns and MIN_ROW_BLOCKED_BYTES <= row <= MAX_ROW_BLOCKED_RESULT_BYTES else 1
+    pieces = _pieces(n, row) if columns else 1
     if pieces == 1:
         return x, run
     before, after = x.shape[:first], x.shape[last + 1 :]

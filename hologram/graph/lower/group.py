@@ -22,10 +22,10 @@ from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
 from hologram.graph.schedule.choose import choose_nest
 from hologram.graph.schedule.index_split import Box, is_short_inner, join_kernels, residue_boxes, share_scratch, split_index_set, whole_box
-from hologram.graph.schedule.nest import UNBOUNDED, merge
+from hologram.graph.schedule.nest import merge
 from hologram.graph.schedule.row_blocked_reduce import can_be_row_blocked
 from hologram.graph.schedule.row_interleave import interleaved_row_starts
-from hologram.graph.schedule.streamed import Streams
+from hologram.graph.schedule.streamed import MIN_PREFETCHED_BYTES
 from hologram.graph.schedule.tiles import CpuTileConfig, GpuTileConfig, TileConfig
 from hologram.ir.instruction import Ins
 from hologram.ir.node import Node
@@ -42,19 +42,18 @@ def lower(
     stored: set[Node],
     precision: str = "exact",
     tile: TileConfig | None = None,
-    streams: Streams | None = None,
+    prefetched: int = MIN_PREFETCHED_BYTES,
 ) -> list[Lowered]:
-    """The kernels of ``group``. ``streams``: which inputs come from memory; None: large ones.
+    """The kernels of ``group``. Inputs of ``prefetched`` bytes or more are worth hints.
 
     Those of its values that are in ``stored`` are written to memory; ``materialized`` values of other groups are read from it. There is one kernel,
     unless the group is cut in more boxes than one kernel should hold.
     """
-    streams = streams or Streams.of()
     whole = ScalarProgram(group, materialized)
     writes = whole.define_nodes(stored)
     cut = _split_index_set(group, materialized, stored, whole, writes)
     if not cut:
-        return [_emitted(group, whole, writes, precision, tile, partial(_program, group, materialized, stored, whole), streams)]
+        return [_emitted(group, whole, writes, precision, tile, partial(_program, group, materialized, stored, whole), prefetched)]
     batches: list[list[Lowered]] = []
     length = KERNEL_COST
     for boxes, values, writes in cut:
@@ -64,7 +63,7 @@ def lower(
             batches.append([])
             length = own
         again = partial(_program, group, materialized, stored, whole, boxes)
-        batches[-1].append(_emitted(group, values, writes, precision, None, again, streams))
+        batches[-1].append(_emitted(group, values, writes, precision, None, again, prefetched))
     return [_together(batch, len(batches) == 1) for batch in batches]
 
 
@@ -112,7 +111,7 @@ def _emitted(
     precision: str,
     tile: TileConfig | None,
     again: Callable[[], tuple[ScalarProgram, list[PendingStore]]],
-    streams: Streams,
+    prefetched: int,
 ) -> Lowered:
     """The kernel of ``values``. Where it has several nests, the others are of values that ``again`` gives."""
     if values.box is None:
@@ -124,18 +123,14 @@ def _emitted(
     if isinstance(plain, GpuTileConfig) and plain.tile_16_bit is not None and precision != "exact" and _sums_16_bit(values):
         plain = GpuTileConfig(*plain.tile_16_bit)
     first = interleaved_row_starts(values, stores, group.axes, tile) if isinstance(tile, CpuTileConfig) and not scans else []
-    row_blocked = (
-        streams.row_blocked if isinstance(plain, CpuTileConfig) and precision != "exact" and can_be_row_blocked(values, stores) else UNBOUNDED
-    )
-    nest, *others = choose_nest(
-        values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize, first, row_blocked, streams.prefetched
-    )
-    parts = [CodePlacement(group, values, stores, nest, precision, streams.prefetched).lowered()]
+    row_blocked = isinstance(plain, CpuTileConfig) and precision != "exact" and can_be_row_blocked(values, stores)
+    nest, *others = choose_nest(values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize, first, row_blocked, prefetched)
+    parts = [CodePlacement(group, values, stores, nest, precision, prefetched).lowered()]
     for other in others:
         values, stores = again()
         if values.box is None:
             order_canonically(values, stores)
-        parts.append(CodePlacement(group, values, stores, other, precision, streams.prefetched).lowered())
+        parts.append(CodePlacement(group, values, stores, other, precision, prefetched).lowered())
     share_scratch([p.kernel for p in parts])
     for p in parts[1:]:
         p.kernel.work = 0  # each nest does it all

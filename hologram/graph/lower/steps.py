@@ -23,7 +23,7 @@ from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.native_sort import lower_native
 from hologram.graph.lower.scatters import lower_scatter
 from hologram.graph.lower.sorted_scatters import lower_runs
-from hologram.graph.schedule.streamed import Streams
+from hologram.graph.schedule.streamed import prefetched_bytes
 from hologram.graph.schedule.tiles import GpuTileConfig, TileConfig
 from hologram.ir.graph import Graph
 from hologram.ir.node import Node
@@ -91,13 +91,13 @@ def lower_groups(
     those of the graph."""
     materialized = {r for g in fused.groups for r in (g.results if isinstance(g, Call) else g.nodes)}
     stored = _stored(fused, materialized)
-    streams = Streams.of(fused.graph)
+    prefetched = prefetched_bytes(fused.graph)
     steps: list[Step] = []
     for g in fused.groups:
         if isinstance(g, Call):
             steps.append(HostStep(g) if g.node.op.kind == "host" else ControlStep(g, plan_of, ranges.bodies.get(g.node)))
         else:
-            steps += _kernels_of(g, materialized, stored, precision, tile, ranges.values, streams)
+            steps += _kernels_of(g, materialized, stored, precision, tile, ranges.values, prefetched)
     return LoweredGraph(fused, steps)
 
 
@@ -120,7 +120,7 @@ def _kernels_of(
     precision: str,
     tile: TileConfig | None,
     ranges: Mapping[Node, Range | None],
-    streams: Streams,
+    prefetched: int,
 ) -> list[Lowered]:
     match group.nodes[0].op.kind:
         case "scatter":
@@ -137,7 +137,7 @@ def _kernels_of(
         case "digits":
             assert isinstance(tile, GpuTileConfig)
             return [lower_digits(group, materialized, tile.shared_bytes)]
-    return lower(group, materialized, stored, precision, tile, streams)
+    return lower(group, materialized, stored, precision, tile, prefetched)
 
 
 def _read_elsewhere(node: Node, group: Group, materialized: set[Node]) -> set[Node]:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from hologram.graph.kernel.ir import Loop
 from hologram.graph.memory.arena import LINE_BYTES
 from hologram.graph.schedule.nest import NARROW, UNBOUNDED, Block, Nest, merge, name_of, size_of
+from hologram.graph.schedule.streamed import MIN_ROW_BLOCKED_ARRAY_BYTES
 from hologram.graph.schedule.tiles import (
     MAX_ROW_WORK_RATIO,
     CpuTileConfig,
@@ -52,14 +53,14 @@ def choose_nest(
     tile: TileConfig | None = None,
     itemsize: int = 4,
     starts: Sequence[int] = (),
-    row_blocked: int = UNBOUNDED,
+    row_blocked: bool = False,
     streamed: int = UNBOUNDED,
 ) -> list[Nest]:
     """The loops of a space: a nest, or several of which a call runs one, by its sizes.
 
     ``loads``: where elements are read; ``tile``: what may be shared among rows of elements of ``itemsize`` bytes; ``starts``: first rows of parts
-    whose rows are reduced together, in horizontal reductions; ``row_blocked``: bytes from which on long columns are reduced row block by
-    row block; ``streamed``: bytes from which on an array is read from memory.
+    whose rows are reduced together, in horizontal reductions; ``row_blocked``: whether long columns may be reduced row after row;
+    ``streamed``: bytes from which on an array is read from memory.
     """
     if axes is None:
         return _maps(merge(range(len(shape)), shape, expressions), loads)
@@ -81,7 +82,7 @@ def choose_nest(
         if first.packs or len(nests) == 1:
             return nests
         return [tiled_column(others, best, reduced, after[-1], loads, tile, itemsize, of) for of in row_ranges(best, tile, False)]
-    if _is_row_blocked(before, reduced, after, itemsize, row_blocked):
+    if row_blocked and _is_row_blocked(before, reduced, after, itemsize):
         return [_row_blocked_column(before, reduced, after)]
     width = after[-1].size if after else 1
     if not isinstance(tile, CpuTileConfig):
@@ -334,13 +335,14 @@ def _neighbouring_columns(rows: list[Block], reduced: list[Block], columns: Bloc
     return nest
 
 
-def _is_row_blocked(before: list[Block], reduced: list[Block], after: list[Block], itemsize: int, least: int) -> bool:
-    """Whether rows are wide, columns long, parallel iterations of all columns enough for every thread, and all of it ``least`` bytes."""
+def _is_row_blocked(before: list[Block], reduced: list[Block], after: list[Block], itemsize: int) -> bool:
+    """Whether rows are wide, columns long, parallel iterations of all columns enough for every thread, and all of it large."""
     count, n, width = size_of(before), size_of(reduced), size_of(after)
     if not isinstance(count, int) or not isinstance(n, int) or not isinstance(width, int) or not after:
         return False
     row = width * itemsize
-    return n >= NARROW and count >= NARROW and count * n * row >= least and MIN_ROW_BLOCKED_BYTES <= row <= MAX_ROW_BLOCKED_RESULT_BYTES
+    is_large = count * n * row >= MIN_ROW_BLOCKED_ARRAY_BYTES and min(n, count) >= NARROW
+    return is_large and MIN_ROW_BLOCKED_BYTES <= row <= MAX_ROW_BLOCKED_RESULT_BYTES
 
 
 def _row_blocked_column(before: list[Block], reduced: list[Block], columns: list[Block]) -> Nest:

@@ -139,5 +139,5 @@ def test_inputs_are_streamed_where_a_program_reads_many() -> None:
     found = {}
     for layers in (2, 30):
         weights = [np.zeros((512, 512), np.float32) for _ in range(layers)]
-        found[layers] = streamed.Streams.of(hg.make_graph(program)(np.zeros(512, np.float32), weights)).prefetched
+        found[layers] = streamed.prefetched_bytes(hg.make_graph(program)(np.zeros(512, np.float32), weights))
     assert found == {2: streamed.MIN_PREFETCHED_BYTES, 30: streamed.MIN_STREAMED_BYTES}

@@ -249,10 +249,10 @@ def test_products_with_a_vector_read_the_matrix_as_it_lies(shape: tuple[int, int
 def test_long_rows_are_summed_one_after_the_other(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Columns that can be cut in pieces of equal length are; results of a piece stay in scratch."""
     from hologram.graph.legalize import reductions
-    from hologram.graph.schedule import streamed
+    from hologram.graph.schedule import choose
 
-    monkeypatch.setattr(streamed, "UNCACHED_BYTES", 0)
-    monkeypatch.setattr(streamed, "MIN_STREAMED_ROW_BLOCKED_BYTES", 1)
+    for module in (choose, reductions):
+        monkeypatch.setattr(module, "MIN_ROW_BLOCKED_ARRAY_BYTES", 1)
     monkeypatch.setattr(reductions, "MIN_PIECE_BYTES", 1)
     monkeypatch.setattr(reductions, "ROW_BLOCK_PIECES", 8)
     hg.clear_caches()
