@@ -270,6 +270,14 @@ def test_long_rows_are_summed_one_after_the_other(rows: int, monkeypatch: pytest
     hg.clear_caches()
 
 
+@pytest.mark.parametrize("rows", [512, 1024])
+def test_bits_of_a_product_do_not_depend_on_what_else_a_program_reads(rows: int) -> None:
+    x, w = (seeded(rows).standard_normal(shape).astype(np.float32) for shape in ((rows,), (rows, 512)))
+    others = [np.ones((rows, 512), np.float32) for _ in range(2**25 // w.nbytes)]
+    among_many = hg.jit(lambda x, w, others: [x @ v for v in (w, *others)])(x, w, others)[0]
+    np.testing.assert_array_equal(np.asarray(hg.jit(lambda x, w: x @ w)(x, w)), np.asarray(among_many))
+
+
 @pytest.mark.parametrize("precision", ["exact", "standard"])
 @pytest.mark.parametrize("columns", [1, 2, 3, 17, 130])
 @pytest.mark.parametrize(("rows", "terms"), [(2, 8), (5, 9), (20, 8), (33, 40), (13, 300)])
