@@ -12,7 +12,7 @@ from hologram.ir.symbolic import prod
 UNCACHED_BYTES = 24 * 2**20  # from which what is read is far beyond the caches
 MIN_PREFETCHED_BYTES = 8 * 2**20  # arrays from this size on are not in the second-level cache
 MIN_STREAMED_BYTES = 2**18  # neither are those from this size on, where a program reads many
-MIN_ROW_BLOCKED_ARRAY_BYTES = 3 * 2**19  # more than a core's second-level cache: long columns of such arrays are reduced in blocks of rows
+MIN_ROW_BLOCKED_ARRAY_BYTES = UNCACHED_BYTES  # of arrays whose long columns are reduced in blocks of rows; above, each size has a program of its own
 
 
 def prefetched_bytes(graph: Graph) -> int:
