@@ -51,7 +51,7 @@ def arguments(f: Callable[..., Any], rng: np.random.Generator) -> tuple[list[Any
     return given, named
 
 
-@pytest.mark.costly(3)
+@pytest.mark.costly(5)
 @pytest.mark.parametrize("f", FUNCTIONS)
 def test_misuse_is_told(f: Callable[..., Any], everything: bool) -> None:
     rng = seeded("misuse", f.__name__)

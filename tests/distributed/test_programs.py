@@ -14,7 +14,7 @@ from tests.support.distributed.starting import said_by_ranks
 pytestmark = pytest.mark.filterwarnings("ignore::hologram.errors.GatherWarning")
 
 
-@pytest.mark.costly(2)
+@pytest.mark.costly(3)
 @pytest.mark.parametrize("ranks", [2, 4])
 @pytest.mark.parametrize("name", tutorials.PROGRAMS)
 def test_ranks_get_what_one_process_gets(name: str, ranks: int) -> None:

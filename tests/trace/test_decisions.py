@@ -70,7 +70,7 @@ def _same(got: Any, want: Any) -> bool:
     return all(g.dtype == w.dtype and g.shape == w.shape and g.tobytes() == w.tobytes() for g, w in zip(got, want, strict=True))
 
 
-@pytest.mark.costly(2)
+@pytest.mark.costly(4)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_programs_with_symbols_give_the_bits_of_static_ones(name: str) -> None:
     f, shapes, dtype = FUNCTIONS[name]

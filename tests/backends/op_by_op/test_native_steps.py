@@ -84,7 +84,7 @@ def _cases(row: Any) -> list[Case]:
     return found[:: max(1, len(found) // SAMPLE)]
 
 
-@pytest.mark.costly(3)
+@pytest.mark.costly(5)
 @pytest.mark.parametrize("row", [r for kind in ("elementwise", "movement", "reduce", "scan") for r in rows(kind)], ids=lambda r: r.name)
 def test_each_op_has_the_bits_of_its_kernel(row: Any) -> None:
     if row.name in WITHOUT:

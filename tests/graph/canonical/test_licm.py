@@ -185,6 +185,7 @@ def _cell(w: Any, c: Any) -> Any:
     return hnp.clip(c @ w.T, -1, 1)
 
 
+@pytest.mark.costly(3)
 @pytest.mark.parametrize("rows", [1, 8, 33])
 def test_weights_of_loops_are_held_in_panels(rows: int) -> None:
     w, x = hg.tensor(_array(320, 320) / 20), _array(rows, 320)

@@ -86,7 +86,7 @@ def assert_all_close(found: list[torch.Tensor], expected: list[torch.Tensor], to
         torch.testing.assert_close(f, e, equal_nan=True, **tolerance)
 
 
-@pytest.mark.costly(2)
+@pytest.mark.costly(3)
 def test_op(case, database):
     name, dtype = case
     op = database[name]

@@ -85,6 +85,7 @@ def test_loops_that_read_nothing_have_few_programs_all_of_them_small(name: str, 
     assert max(len(graph.nodes()) for graph in compilations) < 8 * CUT_DEPTH
 
 
+@pytest.mark.costly(3)
 @pytest.mark.parametrize("name", LOOPS)
 def test_values_are_those_of_steps_that_are_read(name: str) -> None:
     for found, wanted in zip(run(name, 400, False), run(name, 400, True), strict=True):
