@@ -259,6 +259,16 @@ def test_too_large_to_allocate(read: Any) -> None:
         read(huge)
 
 
+@pytest.mark.parametrize("read", [
+    lambda: hnp.fft.irfft(hnp.ones(3), n=2**62),
+    lambda: hnp.ones((2**40, 2**40)) + hnp.ones(2**40),
+    lambda: hg.jit(lambda x: hnp.fft.rfft(x, n=2**70))(hnp.ones(3)),
+], ids=["transform", "sum", "jitted"])  # fmt: skip
+def test_results_that_no_process_can_have_are_told_before_they_are_compiled(read: Any) -> None:
+    with pytest.raises(errors.OutOfMemory, match="a result of .* bytes cannot be allocated.*test_errors.py"):
+        np.asarray(read())
+
+
 def test_attributes_that_are_not_there() -> None:
     with pytest.raises(AttributeError, match="hologram.numpy has no 'nothing'"):
         hnp.nothing  # noqa: B018

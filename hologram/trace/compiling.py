@@ -17,6 +17,8 @@ from hologram.support.precision import guarantee
 from hologram.support.progress import bars
 from hologram.support.user_lines import located
 
+ADDRESSABLE_BYTES = 2**47  # of a process, on common 64-bit machines
+
 
 class Executable(Protocol):
     """What :func:`hologram.backends.compile.compile_graph` gives."""
@@ -90,10 +92,21 @@ def _compiled(graph: Graph, precision: str, device: str | None, homes: Sequence[
 
     if device is None:
         device = home(n.attrs[0] for n in graph.nodes() if n.op is leaf) or CPU
+    _require_addressable(graph)
     try:
         return pipeline(graph, precision=precision, device=device, homes=homes, blocked=blocked)
     except DeviceError as e:
         raise located(e) from None
+    except MemoryError as e:  # of constants, such as the factors of a long transform
+        raise out_of_memory(e) from None
+
+
+def _require_addressable(graph: Graph) -> None:
+    """Raises OutOfMemory where no process can have a result: passes would go through its digits, or count to its extents."""
+    for x in graph.outputs:
+        nbytes = x.size * x.dtype.itemsize
+        if isinstance(nbytes, int) and nbytes > ADDRESSABLE_BYTES:
+            raise located(OutOfMemory(f"a result of {nbytes:,} bytes cannot be allocated: {x.dtype}{list(x.shape)}"))
 
 
 def size_conditions(graph: Graph) -> Mapping[Any, tuple[int, int]]:
