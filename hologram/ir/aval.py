@@ -12,6 +12,8 @@ from hologram.dtypes import DType
 from hologram.support import forks
 from hologram.support.weak import WeakTable
 
+MAX_BYTES = 2**47  # of one array: more than any address space has, and less than the size classes of allocators cover
+
 
 class Aval:
     """Element type and shape of an array, interned: two arrays agree in both exactly where their Avals are one object.

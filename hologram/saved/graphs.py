@@ -14,6 +14,7 @@ import hologram.primitives.control as control
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ExportError, ProgramFileError
+from hologram.ir.aval import MAX_BYTES
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import input_, leaf
 from hologram.ir.node import Builder, Node
@@ -28,7 +29,6 @@ from hologram.saved.container import VERSION
 from hologram.saved.guards import Guards
 
 MAX_NODES = 2**22  # in all graphs of a file
-MAX_BYTES = 2**47  # of one value: more than processors address
 MAX_AXES = 64
 DEEPEST = 64  # graphs in one another
 

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from hologram.backends.native import storage
 from hologram.backends.native.dispatch import BufferLeaf, Field, Number, Same, ScalarLeaf, Spec
-from hologram.backends.native.module import MAX_ALLOCATION_BYTES
 from hologram.backends.residence import on_host
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DTypeError, ShapeError
+from hologram.ir.aval import MAX_BYTES
 from hologram.ir.devices import CPU
 from hologram.sdk import resident
 from hologram.sdk.arguments import count, scalar
@@ -171,7 +171,7 @@ class Operation:
             if name in arrays:
                 least = arrays[name].count(call.sizes) * call.dtype.itemsize
                 exact = call.whole and bool(arrays[name].extents)
-                return BufferLeaf(call.dtype, least, least if exact else MAX_ALLOCATION_BYTES)
+                return BufferLeaf(call.dtype, least, least if exact else MAX_BYTES)
             return Same(value) if name in call.sizes else ScalarLeaf(type(value), call.dtype)
 
         address, symbols, arena, long = made.call(call.sizes)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from hologram.backends.residence import home, on_host
 from hologram.errors import DeviceError, OutOfMemory
+from hologram.ir.aval import MAX_BYTES
 from hologram.ir.devices import CPU, backend
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import leaf
@@ -16,8 +17,6 @@ from hologram.support import forks
 from hologram.support.precision import guarantee
 from hologram.support.progress import bars
 from hologram.support.user_lines import located
-
-ADDRESSABLE_BYTES = 2**47  # of a process, on common 64-bit machines
 
 
 class Executable(Protocol):
@@ -105,7 +104,7 @@ def _require_addressable(graph: Graph) -> None:
     """Raises OutOfMemory where no process can have a result: passes would go through its digits, or count to its extents."""
     for x in graph.outputs:
         nbytes = x.size * x.dtype.itemsize
-        if isinstance(nbytes, int) and nbytes > ADDRESSABLE_BYTES:
+        if isinstance(nbytes, int) and nbytes > MAX_BYTES:
             raise located(OutOfMemory(f"a result of {nbytes:,} bytes cannot be allocated: {x.dtype}{list(x.shape)}"))
 
 

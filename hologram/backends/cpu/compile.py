@@ -17,11 +17,11 @@ from hologram.backends.llvm.toolchain import target
 from hologram.backends.native import calls, fourier
 from hologram.backends.native.code.counters import MAX_STEPS
 from hologram.backends.native.code.records import PARALLEL, TEAM
-from hologram.backends.native.module import MAX_ALLOCATION_BYTES
 from hologram.backends.native.processors import usable_processors
 from hologram.errors import CompileError
 from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.lower.control_step import ControlStep
+from hologram.ir.aval import MAX_BYTES
 from hologram.ir.symbolic_json import encode
 from hologram.support import debug
 from hologram.support.cached_property import cached_property
@@ -174,4 +174,4 @@ def _consistent(code: bytes, known: Known) -> bool:
     flags, sizes = known["parallel"], known["objects"]
     if not 0 < known.get("steps", 1) <= MAX_STEPS:
         return False
-    return 0 <= flags <= PARALLEL | TEAM and 0 <= known["arena"] <= MAX_ALLOCATION_BYTES and min(sizes, default=0) > 0 and sum(sizes) == len(code)
+    return 0 <= flags <= PARALLEL | TEAM and 0 <= known["arena"] <= MAX_BYTES and min(sizes, default=0) > 0 and sum(sizes) == len(code)

@@ -36,6 +36,7 @@ from hologram.backends.native.code.records import SIZE_CLASSES, Context, express
 from hologram.backends.native_lang.language import Routine, Struct, fields_of
 from hologram.backends.native_lang.translate import module_ir
 from hologram.errors import BoundsError, OutOfMemory
+from hologram.ir.aval import MAX_BYTES
 from hologram.primitives.host import lanes
 from hologram.settings import listeners, settings
 from hologram.support import forks
@@ -214,12 +215,9 @@ def _call_host(args: int) -> None:
     call(args)
 
 
-MAX_ALLOCATION_BYTES = 1 << 47  # more than any address space has, and less than the size classes cover
-
-
 def check_size(nbytes: int) -> None:
     """Raises OutOfMemory for a size beyond any machine, against which native code does not guard."""
-    if nbytes > MAX_ALLOCATION_BYTES:
+    if nbytes > MAX_BYTES:
         _raise_out_of_memory(nbytes)
 
 
