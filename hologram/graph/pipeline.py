@@ -17,6 +17,7 @@ by ``lower``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
@@ -34,6 +35,7 @@ from hologram.graph.canonical.normal_form import is_normal
 from hologram.graph.canonical.view_updates import update_bases
 from hologram.graph.constants.fold import fold_constants
 from hologram.graph.constants.loop_prepack import pack_before_loops
+from hologram.graph.early_casts import round_before_moving
 from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.fusion.fused_graph import FusedGraph, fuse_graph
 from hologram.graph.initialized import Initialized
@@ -154,9 +156,13 @@ def _keeps_registers(context: Context) -> bool:
     return isinstance(context.tile, CpuTileConfig)
 
 
+def _is_device(context: Context) -> bool:
+    return isinstance(context.tile, GpuTileConfig)
+
+
 def _is_host(context: Context) -> bool:
     """Whether routines of the host read and write the program's own memory."""
-    return not isinstance(context.tile, GpuTileConfig)
+    return not _is_device(context)
 
 
 def _replace_elements(graph: Graph, context: Context) -> Graph:
@@ -202,6 +208,10 @@ def _shared_divisors(graph: Graph, context: Context) -> Graph:
     return share_divisors(graph)
 
 
+def _early_casts(graph: Graph, context: Context) -> Graph:
+    return round_before_moving(graph)
+
+
 def _is_inexact(context: Context) -> bool:
     return not context.exact
 
@@ -217,6 +227,7 @@ LEGALIZE = (
     Pass("replace_elements", _replace_elements, _verify, when=_keeps_registers, kind="control"),
     Pass("shorten_recurrences", _shorten_recurrences, _verify, when=_keeps_registers, kind="control"),
     Pass("late_products", _late_products, _verify, when=_is_inexact, kind="control"),
+    Pass("join_whole_attention", _join_attention, _verify, when=_has_matrix_units, kind="reduce"),  # of which nothing but the result is read
     Pass("reduce_in_tiles", _reduce_in_tiles, _verify, when=_has_matrix_units, kind="reduce"),
     Pass("block_inner", partial(_block, 1), _verify, when=_reorders, kind="reduce"),  # what attention leaves to derivatives
     Pass("join_attention", _join_attention, _verify, when=_reorders, kind="reduce"),
@@ -225,6 +236,7 @@ LEGALIZE = (
     Pass("demand_masks", _demand_masks, _verify, kind="reduce"),
     Pass("multiply_add", _multiply_add, _verify, when=_is_inexact),
     Pass("shared_divisors", _shared_divisors, _verify, when=_is_inexact),
+    Pass("early_casts", _early_casts, _verify, when=_is_device, kind="reduce"),
     Pass("loop_bodies", _loop_bodies, _verify, required=True, kind="control"),
 )
 
@@ -238,7 +250,9 @@ def _fold_constants(graph: Graph, context: Context) -> Graph | Initialized[Graph
 
 def _fuse(program: Graph | Initialized[Graph], context: Context) -> Initialized[FusedGraph]:
     both = program if isinstance(program, Initialized) else Initialized(program)
-    return both.map(lambda graph: fuse_graph(graph, on_device=isinstance(context.tile, GpuTileConfig)))
+    tile = context.tile if isinstance(context.tile, GpuTileConfig) else None
+    library_flops = math.inf if tile is None or context.exact else tile.library_flops
+    return both.map(lambda graph: fuse_graph(graph, tile is not None, library_flops))
 
 
 def _lower(program: Initialized[FusedGraph], context: Context) -> Initialized[LoweredGraph]:

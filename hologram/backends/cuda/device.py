@@ -18,6 +18,7 @@ import numpy as np
 from hologram.backends import object_cache as disk
 from hologram.backends.c.analysis.gemm import MATRIX_UNIT_TILE
 from hologram.backends.c.dialects import CUDA
+from hologram.backends.cuda import library
 from hologram.backends.cuda.api import Api, CompilerError, Matrix, api
 from hologram.backends.cuda.library import Gemm
 from hologram.backends.cuda.recording import COPY, COPY_TEXT
@@ -26,6 +27,7 @@ from hologram.backends.device.driver import Launch, Place
 from hologram.backends.device.listing import numbered
 from hologram.backends.timing import Times
 from hologram.errors import CompileError, DeviceError
+from hologram.graph.schedule.tiles import GpuTileConfig
 from hologram.support.cached_property import cached_property
 
 PER_THREAD_STREAM = 2  # a name for another stream in each thread
@@ -251,7 +253,6 @@ class Device(runtime.Device):
 
     dialect = CUDA
     kind = "gpu"
-    tile = MATRIX_UNIT_TILE
     fails_for_good = True  # the context is of no use any more
 
     def __init__(self, cuda: Api, number: int) -> None:
@@ -279,6 +280,10 @@ class Device(runtime.Device):
     def why_not(self, precision: str, double: bool) -> str | None:
         older = int(self.properties.arch.removeprefix("sm_")) < OLDEST
         return f"its architecture is {self.properties.arch}, and kernels need sm_{OLDEST} or later" if older else None
+
+    @property
+    def tile(self) -> GpuTileConfig:  # type: ignore[override]
+        return MATRIX_UNIT_TILE._replace(library_flops=library.MIN_FLOPS)
 
     @property
     def queue(self) -> Queue:

@@ -11,18 +11,23 @@ the same group and read exactly at the reader's own element or row. So groups in
 
 from __future__ import annotations
 
+import math
+
 from hologram.graph.fusion.grouping import Grouping
 from hologram.graph.fusion.groups import Call, Group
+from hologram.graph.fusion.library_products import library_products
 from hologram.graph.fusion.materialize import choose_materialized
 from hologram.graph.fusion.rematerialize_rows import rematerialized_per_row
 from hologram.ir.graph import Graph
 from hologram.ir.traversal import topological
 
 
-def fuse(graph: Graph, on_device: bool = False) -> list[Group | Call]:
+def fuse(graph: Graph, on_device: bool = False, library_flops: float = math.inf) -> list[Group | Call]:
     """Groups in an order in which they can run. ``on_device``: what is kept to be read as float32, but is made of narrow floats, is kept as these.
-    Elsewhere streams of memory count: a launch costs less than too many of them."""
+    Elsewhere streams of memory count: a launch costs less than too many of them. ``library_flops``: from how many on a matrix product is a library's.
+    """
     nodes = topological(graph.outputs)
-    grouping = Grouping(nodes, choose_materialized(nodes, graph.outputs, keep_narrow=on_device), not on_device)
+    products = library_products(nodes, library_flops)
+    grouping = Grouping(nodes, choose_materialized(nodes, graph.outputs, on_device, products), not on_device, products)
     candidates = rematerialized_per_row(grouping, nodes, graph.outputs)
-    return Grouping(nodes, grouping.materialized - candidates, not on_device).groups if candidates else grouping.groups
+    return Grouping(nodes, grouping.materialized - candidates, not on_device, products).groups if candidates else grouping.groups

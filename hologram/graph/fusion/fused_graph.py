@@ -34,11 +34,11 @@ class FusedGraph:
         return "\n".join([str(self.graph), *[_described(i, g, names) for i, g in enumerate(self.groups)]])
 
 
-def fuse_graph(graph: Graph, on_device: bool) -> FusedGraph:
-    """``graph`` after fusion. ``on_device``: as :func:`hologram.graph.fusion.fuse.fuse` has it."""
+def fuse_graph(graph: Graph, on_device: bool, library_flops: float) -> FusedGraph:
+    """``graph`` after fusion. ``on_device`` and ``library_flops``: as :func:`hologram.graph.fusion.fuse.fuse` has it."""
     constants = [n for n in topological(graph.outputs) if n.op.name == "leaf"]
     outputs, computed = _outputs(graph, constants)
-    return FusedGraph(graph, constants, outputs, computed, fuse(Graph(graph.inputs, computed), on_device))
+    return FusedGraph(graph, constants, outputs, computed, fuse(Graph(graph.inputs, computed), on_device, library_flops))
 
 
 def _described(number: int, group: Group | Call, names: dict[Node, str]) -> str:

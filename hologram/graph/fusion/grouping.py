@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from hologram.graph.bounded import Worklist
 from hologram.graph.fusion.groups import (
     KERNEL_COST,
@@ -14,6 +17,7 @@ from hologram.graph.fusion.groups import (
     iteration_space,
     reduction_axes,
 )
+from hologram.graph.fusion.library_products import LibraryProduct
 from hologram.graph.fusion.update_windows import UpdateOrder
 from hologram.graph.legalize.paged_scans import unpaged
 from hologram.graph.schedule.index_split import is_large_concatenate
@@ -42,7 +46,10 @@ class Reads:
 class Grouping:
     """Materialized values in groups: ``groups`` in an order in which they can run, ``group_of`` the number of each value's."""
 
-    def __init__(self, nodes: list[Node], materialized: set[Node], streams: bool = False) -> None:
+    def __init__(
+        self, nodes: list[Node], materialized: set[Node], streams: bool = False, products: Mapping[Node, LibraryProduct] = MappingProxyType({})
+    ) -> None:
+        self.products = products
         self.materialized, self.expanding, self.streams = materialized, expanding_values(nodes), streams
         self.update_order = UpdateOrder(nodes, materialized)
         self.groups: list[Group | Call] = []
@@ -83,10 +90,17 @@ class Grouping:
         """Whether a value sums terms much larger than what they are made of: its kernel wants all registers for itself."""
         return value.op.kind == "reduce" and value.inputs[0] in self.expanding
 
+    def _is_apart(self, g: Group, value: Node) -> bool:
+        """Whether a library computes one of them: that takes nothing beside the product but its rounding."""
+        first = self.products.get(g.nodes[0])
+        return value in self.products or (first is not None and not (len(g.nodes) == 1 and value is first.rounded))
+
     def _fits(self, g: Group, value: Node, axes: Axes | None, alone: Reads) -> bool:
         if len(g.nodes) >= MAX_GROUP_VALUES or g.cost + alone.cost > KERNEL_COST or is_unfusible(value) or is_unfusible(g.nodes[0]):
             return False
         if any(self.update_order.clash(value, m) for m in g.nodes) or (self.streams and _crowds(g, value, alone)):
+            return False
+        if self._is_apart(g, value):
             return False
         if self._is_product(value) and any(self._is_product(m) for m in g.nodes):
             return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from hologram import dtypes
 from hologram.graph.legalize.paged_scans import unpaged
 from hologram.ir.index_maps import Index, variables
 from hologram.ir.node import Node
@@ -96,6 +97,19 @@ def operands(node: Node) -> list[Node]:
             (x,) = x.inputs
         out.append(x)
     return out
+
+
+def narrowest(n: Node) -> Node:
+    """What is kept in the place of ``n``: of a narrow float that was widened, before or after it was moved, the narrow float itself where it stands.
+    Units of matrices multiply these alone, and memory has less to move."""
+    x = _before_moves(n)
+    return _before_moves(x.inputs[0]) if x.op.name == "cast" and x.dtype is dtypes.float32 and x.inputs[0].dtype.is_narrow_float else n
+
+
+def _before_moves(x: Node) -> Node:
+    while x.op.name in ("reshape", "transpose"):
+        x = x.inputs[0]
+    return x
 
 
 def expanding_values(nodes: list[Node]) -> set[Node]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Mapping, Set
 from functools import partial
+from types import MappingProxyType
 
-from hologram import dtypes
-from hologram.graph.fusion.groups import KERNEL_COST, MIN_EXPANDING_BYTES, expanding_values, is_unfusible, operands
+from hologram.graph.fusion.groups import KERNEL_COST, MIN_EXPANDING_BYTES, expanding_values, is_unfusible, narrowest, operands
+from hologram.graph.fusion.library_products import LibraryProduct
 from hologram.graph.fusion.update_windows import windows_read_before_updates
 from hologram.graph.legalize.paged_scans import unpaged
 from hologram.graph.legalize.short_reductions import unrolled_row_values
@@ -36,13 +37,17 @@ def own_cost(node: Node) -> int:
     return node.op.cost if node.op.kind not in _IN_MEMORY else 0
 
 
-def choose_materialized(nodes: list[Node], outputs: Iterable[Node], keep_narrow: bool = False) -> set[Node]:
-    """Values that are computed as such."""
+def choose_materialized(
+    nodes: list[Node], outputs: Iterable[Node], keep_narrow: bool = False, products: Mapping[Node, LibraryProduct] = MappingProxyType({})
+) -> set[Node]:
+    """Values that are computed as such; ``products``: those of a library, whose factors are among them."""
     materialized = {n for n in nodes if n.op.kind in ("reduce", "scan") or is_unfusible(n) or unpaged(n) is not None or is_large_concatenate(n)}
     materialized.update(n for n in outputs if n.op.kind != "leaf" or n.op.name in ("const", "iota"))
     expanding = {n for n in expanding_values(nodes) if isinstance(n.size, int) and n.size * n.dtype.itemsize >= MIN_EXPANDING_BYTES}
-    materialized |= _segment_boundaries(nodes) - expanding
-    materialized |= _control_operands(nodes) | _window_factors(nodes) | _gathered_twice(nodes) | attention_operands(nodes, keep_narrow)
+    boundaries = (_segment_boundaries(nodes) - expanding) | _window_factors(nodes) | _gathered_twice(nodes)
+    materialized |= ({narrowest(n) for n in boundaries} - {n for n in nodes if n.op.kind == "leaf"}) if keep_narrow else boundaries
+    materialized |= _control_operands(nodes) | attention_operands(nodes, keep_narrow)
+    materialized |= {x for p in products.values() for x in (*p.factors, p.rounded) if x is not None and x.op.kind != "leaf"}
     materialized |= windows_read_before_updates(nodes, materialized)
     inside = score_nodes(nodes) | rematerialized_by_attention(nodes, keep_narrow) | {n for n in nodes if is_fused_term(n)}
     materialized = {n for n in materialized - inside if n.size != 0} | {n for n in outputs if n in inside}
@@ -75,8 +80,7 @@ def _expensive(
         mixed[n] = (n.op.name == "reshape") + max((0 if x in materialized else mixed[x] for x in n.inputs), default=0)
         behind = mixed[n] > RESHAPES and n not in expanding
         if n not in never and ((shared and n not in unrolled) or behind):
-            widened = keep_narrow and n.op.name == "cast" and n.dtype is dtypes.float32 and n.inputs[0].dtype.is_narrow_float
-            materialized.add(n.inputs[0] if widened else n)
+            materialized.add(narrowest(n) if keep_narrow and not behind else n)
             cost[n] = own_cost(n)
     return materialized
 

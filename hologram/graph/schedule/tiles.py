@@ -38,13 +38,14 @@ class CpuTileConfig(NamedTuple):
 class GpuTileConfig(NamedTuple):
     """Rows and columns that a parallel iteration covers on devices whose items share memory, where rows share reads: a loop of lanes in another.
     ``tile_16_bit``: those of sums of products of 16-bit floats, if the device has units for them. ``scores``: rows and keys of a block of attention.
-    ``shared_bytes``: of memory that items share."""
+    ``shared_bytes``: of memory that items share. ``library_flops``: of matrix products that a library computes, at least."""
 
     rows: int
     columns: int
     tile_16_bit: tuple[int, int] | None = None
     scores: tuple[int, int] = (64, 64)
     shared_bytes: int = 32 * 1024
+    library_flops: float = math.inf
 
 
 TileConfig: TypeAlias = "CpuTileConfig | GpuTileConfig"

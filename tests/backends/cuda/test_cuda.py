@@ -22,6 +22,7 @@ from hologram.backends.device.backend import DeviceBackend
 from hologram.errors import CompileError, DeviceError, OutOfMemory, UnsupportedError
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
+from tests.graph.fusion.test_library_products import block, gradient, shapes_of_block
 from tests.support.devices.fake_cuda import FakeApi, FakeError
 from tests.support.devices.some_devices import install
 from tests.support.graphs.random_graphs import arguments, exact_graphs, seeds
@@ -198,11 +199,27 @@ def test_plain_large_products_are_the_librarys(cuda: FakeApi, monkeypatch: pytes
     got = f(a, b)
     assert cuda.counts["products"] == 1 and "kernel0 is not launched, but cuBLAS: 40 x 3300 by 3300 x 50" in f.lower(a, b).as_text("cuda")
     assert got.dtype == dtype and np.allclose(np.asarray(hnp.astype(got, "float32")), x @ y, rtol=0.05, atol=1 if dtype == "bfloat16" else 1e-2)
-    for g in (lambda a, b: (a @ b) + 1, lambda a, b: (a * 2) @ b):
-        hg.jit(g, device="cuda")(x, y)
+    for g in (lambda a, b: hnp.tanh((a @ b) + 1), lambda a, b: (a * 2) @ b):  # by kernels of their own
+        np.testing.assert_allclose(np.asarray(hg.jit(g, device="cuda")(x, y)), np.asarray(hg.jit(g)(x, y)), rtol=1e-3, atol=1e-2)
+    assert cuda.counts["products"] == 3
     hg.jit(lambda a, b: a @ b, device="cuda", precision="exact")(x, y)
     hg.jit(lambda a, b: a @ b, device="cuda", dynamic={0: 0})(x, y)
-    assert cuda.counts["products"] == 1
+    assert cuda.counts["products"] == 3
+
+
+@pytest.mark.parametrize("f", [block, gradient])
+def test_a_block_of_a_transformer(cuda: FakeApi, monkeypatch: pytest.MonkeyPatch, f: Any) -> None:
+    """Products by the library between kernels of the program's own: the values are those of the CPU, to the precision of bfloat16."""
+    for name, size in {"BATCH": 2, "LENGTH": 16, "HEADS": 2, "HEAD": 16, "WIDTH": 32}.items():
+        monkeypatch.setattr(f"tests.graph.fusion.test_library_products.{name}", size)
+    monkeypatch.setattr(library, "MIN_FLOPS", 2.0 * 32 * 32 * 32)
+    arrays = [values(*s, seed=i).astype(ml_dtypes.bfloat16) / (1 if i == 0 else 8) for i, s in enumerate(shapes_of_block(2, 16, 32))]
+    compiled = hg.jit(f, device="cuda")
+    for _ in range(2):
+        for got, want in zip(hg.tree.leaves(compiled(*arrays)), hg.tree.leaves(hg.jit(f)(*arrays)), strict=True):
+            got, want = (np.asarray(x).astype(np.float32) for x in (got, want))
+            assert abs(got - want).max() <= 0.04 * abs(want).max()
+    assert cuda.counts["products"] >= 2 * 6
 
 
 def test_launches_supply_the_memory_that_products_of_halves_share(cuda: FakeApi) -> None:

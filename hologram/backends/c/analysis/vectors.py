@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from hologram.graph.kernel.ir import Accumulate, Buffer, Loop, Store
 from hologram.ir.instruction import Ins
-from hologram.ir.symbolic import Expr, Int, split_linear
+from hologram.ir.symbolic import Atom, Expr, Int, split_linear, var
 
 ACCESS_BYTES = 16  # the widest access of an item
 MAX_WIDTH = 8
@@ -39,22 +39,57 @@ def vectors(loop: Loop) -> Vectors | None:
         return None
     loads = {s.attrs[:2]: None for s in loop.body if isinstance(s, Ins) and s.op == "load" and not s.args}
     stores = {(s.buffer, s.index): None for s in loop.body if isinstance(s, Store) and s.mask is None}
-    near = [p for p in (*loads, *stores) if _step(p[1], loop.var) == 1]
+    near = [p for p in (*loads, *stores) if _is_near(p[1], loop.var, ACCESS_BYTES // p[0].dtype.itemsize)]
     both = {b for b, _ in loads} & {b for b, _ in stores}
     width = min([MAX_WIDTH, *(ACCESS_BYTES // b.dtype.itemsize for b, _ in near)])
     cost = sum(1 if isinstance(s.op, str) else s.op.cost for s in loop.body if isinstance(s, Ins))
     if width < 2 or not near or cost * width > MAX_COST or not divides(width, loop.start) or (isinstance(loop.extent, int) and loop.extent < width):
         return None
-    kept = {p for p in near if p[0] not in both and divides(width, split_linear(p[1], loop.var)[1])}  # type: ignore[index]
+    kept = {p for p in near if p[0] not in both and _is_aligned(p[1], loop.var, width)}
     if not kept:
         return None
     whole = divides(width, loop.extent) and (loop.limit is None or divides(width, loop.limit))
     return Vectors(width, {p: None for p in loads if p in kept}, {p: None for p in stores if p in kept}, whole, cost * width)
 
 
-def _step(index: Int, name: str) -> Int | None:
-    split = split_linear(index, name)
-    return None if split is None else split[0]
+def _is_near(index: Int, name: str, width: int) -> bool:
+    """Whether the index goes up by one with ``name`` inside of each ``width`` values of it."""
+    split = _split_in_vectors(index, name, max(2, width))
+    return split is not None and split[0] == 1
+
+
+def _is_aligned(index: Int, name: str, width: int) -> bool:
+    """Whether the elements of a vector are neighbours, of which the first has an index that ``width`` divides."""
+    split = _split_in_vectors(index, name, width)
+    return split is not None and split[0] == 1 and divides(width, split[1])
+
+
+def _split_in_vectors(index: Int, name: str, width: int) -> tuple[Int, Int] | None:
+    """``(coefficient, rest)`` of an index that is linear in ``name`` inside of each ``width`` values of it, the first of which ``width`` divides.
+
+    There quotients by multiples of ``width`` stay the same, and remainders go up as ``name`` does. Rows that are heads of a few elements, one after
+    another, are read by such.
+    """
+    if not isinstance(index, Expr):
+        return 0, index
+    plain: Int = 0
+    for m, c in index.terms.items():
+        term: Int = c
+        for a in m:
+            term = term * _in_vectors(a, name, width)
+        plain = plain + term
+    return split_linear(plain, name)
+
+
+def _in_vectors(a: Atom, name: str, width: int) -> Int:
+    """An atom as what it is inside of a vector: a quotient is some number; a remainder is ``name`` and some multiple of ``width``."""
+    own = next((b for b in a.inside if b.name == name), None)
+    dividend, divisor = a.args if own is not None else (0, 0)
+    split = split_linear(dividend, name) if own is not None and isinstance(divisor, int) and divisor % width == 0 else None
+    if own is None or split is None or split[0] != 1 or not divides(width, split[1]):
+        return Expr({(a,): 1})
+    some = var(f"hg_{a.name}", None)
+    return Expr({(own,): 1}) + width * some if a.key[0] == "mod" else some
 
 
 def divides(n: int, x: Int) -> bool:
