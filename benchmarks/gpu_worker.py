@@ -97,6 +97,7 @@ def jax(device: str) -> Runner:
 
     if jax.default_backend() == "cpu":
         raise RuntimeError("JAX sees no GPU")
+    jax.config.update("jax_default_matmul_precision", "highest")  # float32 as such, as the others have it: not TF32
     block = jax.device_put(_numbers())
 
     def array(shape: tuple[int, ...], dtype: str) -> Any:

@@ -12,7 +12,7 @@ import atexit
 import ctypes
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any, NamedTuple
@@ -72,6 +72,21 @@ class CompilerError(Exception):
 
 class LibraryError(Exception):
     """What cuBLAS says."""
+
+
+class _Blas(NamedTuple):
+    """What calls of cuBLAS need, looked up once. ``scalars``: the addresses of one and zero, in ``numbers``, and how sums are computed, for
+    float32 and for float64."""
+
+    multiply: Callable[..., None]
+    handle: Callable[[], int]
+    error: type[Exception]
+    types: dict[str, int]
+    numbers: list[np.ndarray]
+    scalars: list[tuple[int, int, int]]
+    turned: tuple[int, int]
+    tf32: int
+    algorithm: int
 
 
 class _Thread(threading.local):
@@ -283,26 +298,37 @@ class Api:
 
     def multiply(self, rows: int, columns: int, terms: int, left: Matrix, right: Matrix, out: Matrix, stream: int, tf32: bool) -> None:
         """``out = left @ right`` by cuBLAS, sums of 16-bit floats in float32; ``tf32``: float32 may be rounded to TF32 first."""
+        blas = self._blas
+        one, zero, how = blas.scalars[left.dtype == "float64"]
+        if tf32 and left.dtype == "float32":
+            how = blas.tf32
+        a, b, c = ((x.address, blas.types[x.dtype], x.stride) for x in (left, right, out))
+        turned = blas.turned[left.transposed], blas.turned[right.transposed]
+        try:
+            with self._stream(stream):  # where CuPy's calls of cuBLAS work
+                blas.multiply(blas.handle(), *turned, rows, columns, terms, one, *a, *b, zero, *c, how, blas.algorithm)
+        except blas.error as e:
+            raise LibraryError(f"cuBLAS: {e}") from None
+
+    @cached_property
+    def _blas(self) -> _Blas:
         from cupy.cuda import device
         from cupy_backends.cuda.libs import cublas
 
         runtime = self._runtime
         types = {"float16": runtime.CUDA_R_16F, "bfloat16": runtime.CUDA_R_16BF, "float32": runtime.CUDA_R_32F, "float64": runtime.CUDA_R_64F}
-        double = left.dtype == "float64"
-        one, zero = (np.array(v, np.float64 if double else np.float32) for v in (1, 0))
-        single = cublas.CUBLAS_COMPUTE_32F_FAST_TF32 if tf32 and left.dtype == "float32" else cublas.CUBLAS_COMPUTE_32F
-        how = cublas.CUBLAS_COMPUTE_64F if double else single
-        a, b, c = ((x.address, types[x.dtype], x.stride) for x in (left, right, out))
-        transposed = (cublas.CUBLAS_OP_T if x.transposed else cublas.CUBLAS_OP_N for x in (left, right))
-        sizes = rows, columns, terms
-        try:
-            with self._stream(stream):  # where CuPy's calls of cuBLAS work
-                handle = device.get_cublas_handle()
-                cublas.gemmEx(handle, *transposed, *sizes, one.ctypes.data, *a, *b, zero.ctypes.data, *c, how, cublas.CUBLAS_GEMM_DEFAULT)
-        except cublas.CUBLASError as e:
-            raise LibraryError(f"cuBLAS: {e}") from None
+        numbers = [np.array([1, 0], t) for t in (np.float32, np.float64)]
+        hows = cublas.CUBLAS_COMPUTE_32F, cublas.CUBLAS_COMPUTE_64F
+        scalars = [(n.ctypes.data, n.ctypes.data + n.itemsize, how) for n, how in zip(numbers, hows, strict=True)]
+        turned, tf32 = (cublas.CUBLAS_OP_N, cublas.CUBLAS_OP_T), cublas.CUBLAS_COMPUTE_32F_FAST_TF32
+        handle = lambda: device.get_cublas_handle()  # noqa: E731  # looked up again, so that tests may stand in for it
+        return _Blas(cublas.gemmEx, handle, cublas.CUBLASError, types, numbers, scalars, turned, tf32, cublas.CUBLAS_GEMM_DEFAULT)
 
     def _stream(self, stream: int) -> Any:
+        """Where CuPy's calls in this thread work in a ``with`` statement."""
+        return _THERE if self._cupy.cuda.get_current_stream().ptr == stream else self._external(stream)
+
+    def _external(self, stream: int) -> Any:
         """A stream of CuPy's, whose versions before 14 do not know the protocol."""
         kind = self._cupy.cuda.Stream
         return kind.from_external(_NamedStream(stream)) if hasattr(kind, "from_external") else self._cupy.cuda.ExternalStream(stream)

@@ -98,7 +98,7 @@ def test_products_of_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_streams_of_others_make_no_warning() -> None:
-    assert api()._stream(0).ptr == 0
+    assert api()._external(0).ptr == 0
 
 
 def test_events_that_failed_are_not_events_to_come(monkeypatch: pytest.MonkeyPatch) -> None:
