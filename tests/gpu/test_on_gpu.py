@@ -17,6 +17,7 @@ from hypothesis.strategies import SearchStrategy
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.build import build
+from hologram.backends.cuda import library
 from hologram.backends.device.backend import DeviceBackend
 from hologram.ir import devices
 from hologram.ir.graph import Graph
@@ -114,6 +115,22 @@ def test_functions_agree_with_the_cpu(name: str, shape: tuple[int, int]) -> None
 def test_sample(name: str) -> None:
     """What a sanitizer looks at."""
     _agree(name, (65, 130), 3)
+
+
+@pytest.mark.skipif(not str(NAME).startswith("cuda"), reason="only CUDA's products are a library's")
+@pytest.mark.parametrize("spec", ["ij,jk->ik", "ji,kj->ik", "bij,bjk->bik", "bji,bkj->bik", "bij,jk->bik", "bij,bjk->ikb"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64"])
+def test_products_of_the_library(monkeypatch: pytest.MonkeyPatch, spec: str, dtype: str) -> None:
+    monkeypatch.setattr(library, "MIN_FLOPS", 1.0)
+    sizes, rng = {"b": 3, "i": 200, "j": 304, "k": 264}, np.random.default_rng(3)
+    x, y = (rng.standard_normal([sizes[i] for i in part]) for part in spec.partition("->")[0].split(","))
+    a, b = (hg.device_put(hnp.astype(hg.asarray(v), dtype), NAME) for v in (x, y))
+    device: Any = devices.find(str(NAME))
+    before = device.counts["library_calls"]
+    got = hg.jit(lambda a, b: hnp.tanh(hnp.einsum(spec, a, b) * 0.01), device=NAME)(a, b)
+    want = np.tanh(np.einsum(spec, x, y) * 0.01)
+    np.testing.assert_allclose(np.asarray(got.astype("float64")), want, atol={"bfloat16": 0.02, "float16": 3e-3, "float32": 1e-5}.get(dtype, 1e-12))
+    assert device.counts["library_calls"] == before + 1
 
 
 def test_subnormals_are_kept() -> None:

@@ -37,12 +37,13 @@ class Properties(NamedTuple):
 
 
 class Matrix(NamedTuple):
-    """A matrix by columns, ``stride`` elements apart; by rows where it is ``transposed``."""
+    """A matrix by columns, ``stride`` elements apart; by rows where it is ``transposed``. The next of several is ``apart`` elements behind it."""
 
     address: int
     dtype: str
     stride: int
     transposed: bool
+    apart: int = 0
 
 
 class Addresses(NamedTuple):
@@ -79,6 +80,7 @@ class _Blas(NamedTuple):
     float32 and for float64."""
 
     multiply: Callable[..., None]
+    multiply_all: Callable[..., None]
     handle: Callable[[], int]
     error: type[Exception]
     types: dict[str, int]
@@ -296,17 +298,20 @@ class Api:
             return False
         return True
 
-    def multiply(self, rows: int, columns: int, terms: int, left: Matrix, right: Matrix, out: Matrix, stream: int, tf32: bool) -> None:
-        """``out = left @ right`` by cuBLAS, sums of 16-bit floats in float32; ``tf32``: float32 may be rounded to TF32 first."""
+    def multiply(self, rows: int, columns: int, terms: int, left: Matrix, right: Matrix, out: Matrix, stream: int, tf32: bool, batch: int) -> None:
+        """``out = left @ right`` by cuBLAS, ``batch`` times, sums of 16-bit floats in float32; ``tf32``: float32 may be rounded to TF32 first."""
         blas = self._blas
         one, zero, how = blas.scalars[left.dtype == "float64"]
         if tf32 and left.dtype == "float32":
             how = blas.tf32
-        a, b, c = ((x.address, blas.types[x.dtype], x.stride) for x in (left, right, out))
+        a, b, c = ((x.address, blas.types[x.dtype], x.stride, x.apart) for x in (left, right, out))
         turned = blas.turned[left.transposed], blas.turned[right.transposed]
         try:
             with self._stream(stream):  # where CuPy's calls of cuBLAS work
-                blas.multiply(blas.handle(), *turned, rows, columns, terms, one, *a, *b, zero, *c, how, blas.algorithm)
+                if batch == 1:
+                    blas.multiply(blas.handle(), *turned, rows, columns, terms, one, *a[:3], *b[:3], zero, *c[:3], how, blas.algorithm)
+                else:
+                    blas.multiply_all(blas.handle(), *turned, rows, columns, terms, one, *a, *b, zero, *c, batch, how, blas.algorithm)
         except blas.error as e:
             raise LibraryError(f"cuBLAS: {e}") from None
 
@@ -321,8 +326,8 @@ class Api:
         hows = cublas.CUBLAS_COMPUTE_32F, cublas.CUBLAS_COMPUTE_64F
         scalars = [(n.ctypes.data, n.ctypes.data + n.itemsize, how) for n, how in zip(numbers, hows, strict=True)]
         turned, tf32 = (cublas.CUBLAS_OP_N, cublas.CUBLAS_OP_T), cublas.CUBLAS_COMPUTE_32F_FAST_TF32
-        handle = lambda: device.get_cublas_handle()  # noqa: E731  # looked up again, so that tests may stand in for it
-        return _Blas(cublas.gemmEx, handle, cublas.CUBLASError, types, numbers, scalars, turned, tf32, cublas.CUBLAS_GEMM_DEFAULT)
+        calls = cublas.gemmEx, cublas.gemmStridedBatchedEx, lambda: device.get_cublas_handle()  # looked up again: tests may stand in for it
+        return _Blas(*calls, cublas.CUBLASError, types, numbers, scalars, turned, tf32, cublas.CUBLAS_GEMM_DEFAULT)
 
     def _stream(self, stream: int) -> Any:
         """Where CuPy's calls in this thread work in a ``with`` statement."""

@@ -148,9 +148,10 @@ class Queue(driver.Queue):
     def _multiply(self, gemm: Gemm, addresses: Sequence[int]) -> None:
         """By the library, which takes matrices by columns: ``out`` transposed is ``right`` transposed times ``left`` transposed."""
         self.device.count(library_calls=1)
-        first, second, out = (Matrix(addresses[x.number], x.dtype.name, x.stride, x.transposed) for x in (gemm.right, gemm.left, gemm.out))
+        of = gemm.right, gemm.left, gemm.out
+        first, second, out = (Matrix(addresses[x.number], x.dtype.name, x.stride, x.transposed, x.apart) for x in of)
         with self.cuda.on(self.device.number):
-            self.cuda.multiply(gemm.columns, gemm.rows, gemm.terms, first, second, out, self.stream, gemm.tf32)
+            self.cuda.multiply(gemm.columns, gemm.rows, gemm.terms, first, second, out, self.stream, gemm.tf32, gemm.batch)
 
     def timed(self, action: Callable[[], Any]) -> Times:
         """Between two events of the stream."""

@@ -14,7 +14,7 @@ from hologram.dtypes import DType
 from hologram.graph.kernel.ir import Acc, Accumulate, Kernel
 from hologram.ir.instruction import Ins
 from hologram.ir.op import TABLE
-from hologram.ir.symbolic import Int, atoms, is_static, split_linear
+from hologram.ir.symbolic import Atom, Expr, Int, atoms, is_static, split_linear
 from hologram.primitives.scalar.elementwise import PRODUCTS
 from hologram.settings import settings
 from hologram.support.precision import TF32
@@ -24,16 +24,19 @@ FACTORS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 
 
 class Operand(NamedTuple):
-    """Parameter ``number`` of the kernel: a matrix of ``dtype``, whose rows, or columns if it is ``transposed``, lie ``stride`` elements apart."""
+    """Parameter ``number`` of the kernel: matrices of ``dtype``, whose rows, or columns if they are ``transposed``, lie ``stride`` elements apart.
+    The next matrix of a batch is ``apart`` elements behind."""
 
     number: int
     dtype: DType
     stride: int
     transposed: bool
+    apart: int = 0
 
 
 class Gemm(NamedTuple):
-    """``out = left @ right``, of ``rows`` by ``terms`` and ``terms`` by ``columns``, by rows; with ``tf32`` factors may be rounded to TF32."""
+    """``out = left @ right``, of ``rows`` by ``terms`` and ``terms`` by ``columns``, by rows; with ``tf32`` factors may be rounded to TF32.
+    ``batch``: how many such products."""
 
     rows: int
     columns: int
@@ -42,13 +45,15 @@ class Gemm(NamedTuple):
     right: Operand
     out: Operand
     tf32: bool = False
+    batch: int = 1
 
     @property
     def flops(self) -> float:
-        return 2.0 * self.rows * self.columns * self.terms
+        return 2.0 * self.batch * self.rows * self.columns * self.terms
 
     def __str__(self) -> str:
-        return f"cuBLAS: {self.rows} x {self.terms} by {self.terms} x {self.columns}, {self.left.dtype} to {self.out.dtype}"
+        times = f"{self.batch} times " if self.batch > 1 else ""
+        return f"cuBLAS: {times}{self.rows} x {self.terms} by {self.terms} x {self.columns}, {self.left.dtype} to {self.out.dtype}"
 
 
 def gemm_of(kernel: Kernel, tf32: bool = False) -> Gemm | None:
@@ -58,11 +63,13 @@ def gemm_of(kernel: Kernel, tf32: bool = False) -> Gemm | None:
     if p is None or factors is None or len(p.stores) != 1 or p.stores[0].mask is not None:
         return None
     r, t, q = p.rows.loop.var, p.columns.loop.var, p.down.var
-    left, right = (_operand(kernel, x.attrs[0], x.attrs[1], *axes) for x, axes in zip(factors, ((r, q), (q, t)), strict=True))
-    out = _operand(kernel, p.stores[0].buffer, p.stores[0].index, r, t)
+    batch = _batch(kernel, p.stores[0].index, r, t)
+    left, right = (_operand(kernel, x.attrs[0], x.attrs[1], *axes, batch) for x, axes in zip(factors, ((r, q), (q, t)), strict=True))
+    out = _operand(kernel, p.stores[0].buffer, p.stores[0].index, r, t, batch)
     if left is None or right is None or out is None or out.transposed or not _stores_the_sum(p):
         return None
-    return Gemm(_extent(p.stores[0].index, r), _extent(p.stores[0].index, t), p.terms, left, right, out, tf32)
+    count = 1 if batch is None else int(batch.high or 0) + 1
+    return Gemm(_extent(p.stores[0].index, r), _extent(p.stores[0].index, t), p.terms, left, right, out, tf32, count)
 
 
 def _factors(p: Product) -> list[Ins] | None:
@@ -89,18 +96,29 @@ def _stores_the_sum(p: Product) -> bool:
     return isinstance(value, Acc) or rounded
 
 
-def _operand(kernel: Kernel, buffer: object, index: Int, down: str, across: str) -> Operand | None:
-    """A matrix from its first element on, with neighbours in one of its two directions."""
+def _batch(kernel: Kernel, index: Int, down: str, across: str) -> Atom | None:
+    """Which of several matrices a parallel iteration works on, of all where it writes; None where there is but one."""
     first = split_linear(index, down)
     second = split_linear(first[1], across) if first is not None else None
-    if first is None or second is None or second[1] != 0 or not (is_static(first[0]) and is_static(second[0])):
+    terms = list(second[1].terms) if second is not None and isinstance(second[1], Expr) else []
+    return terms[0][0] if len(terms) == 1 and len(terms[0]) == 1 and terms[0][0].high is not None else None
+
+
+def _operand(kernel: Kernel, buffer: object, index: Int, down: str, across: str, batch: Atom | None) -> Operand | None:
+    """Matrices from the first element on, with neighbours in one of their two directions."""
+    first = split_linear(index, down)
+    second = split_linear(first[1], across) if first is not None else None
+    if first is None or second is None or not (is_static(first[0]) and is_static(second[0])):
+        return None
+    apart = second[1].terms.get((batch,)) if batch is not None and isinstance(second[1], Expr) and len(second[1].terms) == 1 else 0
+    if apart is None or (apart == 0 and second[1] != 0):
         return None
     b = next(b for b in kernel.params if b is buffer)
     steps = int(first[0]), int(second[0])
     if 1 not in steps or 0 in steps:
         return None
     transposed = steps[1] != 1
-    return Operand(kernel.params.index(b), b.dtype, steps[transposed], transposed)
+    return Operand(kernel.params.index(b), b.dtype, steps[transposed], transposed, apart)
 
 
 def _extent(index: Int, name: str) -> int:

@@ -7,7 +7,6 @@ whose reads are its two factors: the pass over memory that fusion would have sav
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Set
 from typing import NamedTuple
 
@@ -44,12 +43,19 @@ def library_products(nodes: list[Node], least_flops: float) -> dict[Node, Librar
     return {n: found for n in large if (found := _product(n, varies, users.get(n, []))) is not None}
 
 
+class _Axes(NamedTuple):
+    """Of the terms of a product: those that are summed, and those of a batch, along which there are several products."""
+
+    summed: Set[int]
+    batch: Set[int]
+
+
 def _product(node: Node, varies: Variation, users: list[Node]) -> LibraryProduct | None:
-    terms = node.inputs[0]
+    terms, summed = node.inputs[0], node.attrs[0]
     if terms.op.name == "transpose":
-        terms = terms.inputs[0]
-    summed = _summed_axes(node, terms, varies) if terms.op in PRODUCTS else None
-    left, right = (_in_memory(x, summed) for x in terms.inputs) if summed else (None, None)
+        summed, terms = tuple(terms.attrs[0][i] for i in summed), terms.inputs[0]
+    axes = _axes(terms, set(summed), varies) if terms.op in PRODUCTS else None
+    left, right = (_in_memory(x, axes) for x in terms.inputs) if axes else (None, None)
     if left is None or right is None or left.dtype is not right.dtype or left.dtype not in FACTORS:
         return None
     only = users[0] if len(users) == 1 else None
@@ -57,41 +63,37 @@ def _product(node: Node, varies: Variation, users: list[Node]) -> LibraryProduct
     return LibraryProduct((left, right), left.dtype, rounded)
 
 
-def _summed_axes(node: Node, terms: Node, varies: Variation) -> Set[int] | None:
-    """The axes of the terms that the factors share, if these are summed and no others, as those of a batch of products are."""
+def _axes(terms: Node, summed: Set[int], varies: Variation) -> _Axes | None:
+    """None where the terms are no product of matrices: the factors share what is summed, and each has axes of its own."""
     long = {i for i, n in enumerate(terms.shape) if n != 1}
     first, second = (varies.of(x) & long for x in terms.inputs)
-    shared = first & second
-    own = bool(first - second) and bool(second - first) and bool(shared) and first | second == long
-    return shared if own and node.size * math.prod(terms.shape[i] for i in shared) == terms.size else None
+    is_product = first - second and second - first and summed & long and summed & long <= first & second and first | second == long
+    return _Axes(summed & long, (first & second) - summed) if is_product else None
 
 
-def _in_memory(factor: Node, summed: Set[int]) -> Node | None:
+def _in_memory(factor: Node, of: _Axes) -> Node | None:
     """What of a factor stands in memory: as narrow as it is, before it was moved if it is a matrix there, else as it was spread over the terms; None
     where that is no matrix either."""
     source, index = movement_source(factor, variables(factor.shape))
     if source.op.name == "cast" and source.dtype is dtypes.float32 and source.inputs[0].dtype.is_narrow_float:
         source, index = movement_source(source.inputs[0], index)
-    if _is_matrix(linear(index, source.shape), factor, summed):
+    if _is_matrix(linear(index, source.shape), factor, of):
         return source
     if factor.op.name != "broadcast":
         return None
     moved = factor.inputs[0]
     ((_, at, _),) = propagate_index(factor, variables(factor.shape), ())
     kept = moved.inputs[0] if moved.op.name == "cast" and narrowest(moved) is not moved else moved
-    return kept if _is_matrix(linear(at, kept.shape), factor, summed) else None
+    return kept if _is_matrix(linear(at, kept.shape), factor, of) else None
 
 
-def _is_matrix(place: Int, factor: Node, summed: Set[int]) -> bool:
-    """Whether elements at ``place``, in the variables of the terms' axes, are a matrix: the axes that are summed follow one another in memory as one,
-    so do the others, and neighbours of one of the two are neighbours there."""
+def _is_matrix(place: Int, factor: Node, of: _Axes) -> bool:
+    """Whether elements at ``place``, in the variables of the terms' axes, are matrices at equal distances: the axes that are summed follow one
+    another in memory as one, so do the factor's own, and those of the batch; neighbours of one of the first two are neighbours there."""
     steps = [split_linear(place, f"d{axis}") for axis in range(factor.ndim)]
     if any(s is None or not is_static(s[0]) for s in steps):
         return False
-    last: list[Int] = []
-    for of_sum in (True, False):
-        axes = [(steps[i][0], factor.shape[i]) for i in range(factor.ndim) if steps[i][0] != 0 and (i in summed) == of_sum]  # type: ignore[index]
-        if not axes or any(outer != inner * n for (outer, _), (inner, n) in itertools.pairwise(axes)):
-            return False
-        last.append(axes[-1][0])
-    return 1 in last
+    moving = [i for i, s in enumerate(steps) if s[0] != 0]  # type: ignore[index]
+    kinds = [[i for i in moving if i in of.summed], [i for i in moving if i not in of.summed | of.batch], [i for i in moving if i in of.batch]]
+    as_one = all(steps[i][0] == steps[k][0] * factor.shape[k] for kind in kinds for i, k in itertools.pairwise(kind))  # type: ignore[index]
+    return as_one and all(kinds[:2]) and 1 in [steps[kind[-1]][0] for kind in kinds[:2]]  # type: ignore[index]

@@ -207,6 +207,19 @@ def test_plain_large_products_are_the_librarys(cuda: FakeApi, monkeypatch: pytes
     assert cuda.counts["products"] == 3
 
 
+@pytest.mark.parametrize("spec", ["bij,bjk->bik", "bji,bjk->bik", "bij,bkj->bik", "bhij,bhjk->bhik", "bij,jk->bik", "ibj,bjk->bik", "bij,bjk->ikb"])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_batches_of_products(cuda: FakeApi, monkeypatch: pytest.MonkeyPatch, spec: str, dtype: str) -> None:
+    """By one call, whichever way the matrices lie; results in another order are moved afterwards."""
+    sizes = {"b": 3, "h": 2, "i": 24, "j": 40, "k": 32}
+    monkeypatch.setattr(library, "MIN_FLOPS", 2.0 * 24 * 40 * 32)
+    x, y = (values(*(sizes[i] for i in part), seed=s) for s, part in enumerate(spec.partition("->")[0].split(",")))
+    a, b = (hnp.astype(hg.asarray(v), dtype) for v in (x, y))
+    got = hg.jit(lambda a, b: hnp.einsum(spec, a, b), device="cuda")(a, b)
+    np.testing.assert_allclose(np.asarray(got.astype("float32")), np.einsum(spec, x, y), rtol=0.05, atol=0.3 if dtype == "bfloat16" else 1e-3)
+    assert cuda.counts["products"] == 1
+
+
 @pytest.mark.parametrize("f", [block, gradient])
 def test_a_block_of_a_transformer(cuda: FakeApi, monkeypatch: pytest.MonkeyPatch, f: Any) -> None:
     """Products by the library between kernels of the program's own: the values are those of the CPU, to the precision of bfloat16."""

@@ -93,8 +93,10 @@ def test_products_of_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(Api, "_stream", lambda self, stream: contextlib.nullcontext())
     monkeypatch.setattr(device, "get_cublas_handle", lambda: 0)
-    with pytest.raises(api().errors, match="cuda"):
-        called("multiply")
+    for count in (1, 2):
+        monkeypatch.setitem(ARGUMENTS, "int", count)
+        with pytest.raises(api().errors, match="cuda"):
+            called("multiply")
 
 
 def test_streams_of_others_make_no_warning() -> None:

@@ -342,11 +342,13 @@ class FakeApi:
     def _is_valid(self, address: int) -> bool:
         return self.holds(address)
 
-    def multiply(self, rows: int, columns: int, terms: int, left: Matrix, right: Matrix, out: Matrix, stream: int, tf32: bool) -> None:
+    def multiply(self, rows: int, columns: int, terms: int, left: Matrix, right: Matrix, out: Matrix, stream: int, tf32: bool, batch: int) -> None:
         def run() -> None:
             shapes = [(rows, terms), (terms, columns), (rows, columns)]
-            a, b, c = (_by_columns(x, shape) for x, shape in zip((left, right, out), shapes, strict=True))
-            c[...] = a.astype(np.float32) @ b.astype(np.float32)
+            for i in range(batch):
+                each = [x._replace(address=x.address + i * x.apart * np.dtype(dtypes.of(x.dtype).np).itemsize) for x in (left, right, out)]
+                a, b, c = (_by_columns(x, shape) for x, shape in zip(each, shapes, strict=True))
+                c[...] = a.astype(np.float32) @ b.astype(np.float32)
 
         self.counts["products"] += 1
         self._put(stream, run)
