@@ -3,6 +3,8 @@
 - A *group kernel* runs an iteration of its parallel loop by a work-group: statements outside of lanes are run by every item alike, stores there by
   the first alone, iterations of lanes are dealt out to the items in turn, several neighbours at a time where memory allows
   (:mod:`.analysis.vectors`).
+- An *element kernel* has lanes that reduce nothing and wait for nobody. Where a row has work for fewer items than a group has, a group has several
+  parallel iterations, each by as many items as it has work for.
 - A *subgroup kernel* has rows of a page at most, which 32 items reduce. On devices whose subgroups (warps) of 32 run as one, a parallel iteration is
   a subgroup's, and a group has several: they need no barrier of the group.
 - A *product* has rows and columns for lanes: see :mod:`.shared_memory_gemm`.
@@ -17,6 +19,7 @@ Scratch that fits is memory that the group shares, else a part of a workspace, o
 from __future__ import annotations
 
 from hologram.backends.c.accumulators import Monoid
+from hologram.backends.c.analysis.accesses import in_place, loaded, stored
 from hologram.backends.c.analysis.gemm import ITEMS, Product, in_shared_memory, product_of, resident
 from hologram.backends.c.analysis.matrix_units import f16_panel_bytes, is_f16, mma_tiles_of, on_matrix_units, products_of
 from hologram.backends.c.analysis.tiles import shared_bytes, tiles_of
@@ -62,11 +65,14 @@ class Mapping:
         self.by_subgroup = scalars.dialect.subgroup_barrier is not None and self.tiles is None and _of_subgroups(lanes)
         wanted = [_items(s) for s in lanes if s.accs] or [_items(s) for s in lanes] or [LANES]
         self.width = 1 if self.by_item else LANES if self.by_subgroup else max(wanted)
+        of_elements = bool(lanes) and self.tiles is None and product is None and _of_elements(kernel, lanes)
+        if of_elements:
+            self.width = min(MAX_ITEMS, max(map(_element_items, lanes)))
         scratch = sum(shared_bytes(b) for b in kernel.scratch)
         partials = 0 if self.by_subgroup else sum(_partials(s, self.width, scalars) for s in lanes)
         self.in_workspace = self.tiles is None and scratch + partials > most
         own = partials + (0 if self.in_workspace else scratch)  # of a parallel iteration
-        self.iterations = ITEM_KERNEL if self.by_item else 1
+        self.iterations = ITEM_KERNEL if self.by_item else MAX_ITEMS // self.width if of_elements else 1
         if self.by_subgroup:
             self.iterations = min(MAX_ITEMS // LANES, most // own if own else MAX_ITEMS)
         self.items = self.width * self.iterations
@@ -108,16 +114,29 @@ def _of_subgroups(lanes: list[Loop]) -> bool:
     return bool(reduced) and all(isinstance(s.extent, int) and s.extent <= PAGE and not scans(s) for s in reduced)
 
 
+def _of_elements(kernel: Kernel, lanes: list[Loop]) -> bool:
+    """Whether all that items do is elements, and none waits for another: no reductions, no scratch, and no memory that is both read and written."""
+    waits = (loaded(kernel.body) & stored(kernel.body)) | in_place(kernel.body)
+    loops = [s for s in kernel.walk() if isinstance(s, Loop)]
+    plain = all(s.kind == "parallel" or (s in lanes and not any(isinstance(x, Loop) for x in s.body)) for s in loops)
+    return plain and not kernel.scratch and not waits and not any(s.accs or scans(s) for s in lanes)
+
+
+def _element_items(loop: Loop) -> int:
+    """Items that a loop of lanes without reductions has use for: a power of two."""
+    if not isinstance(loop.extent, int):
+        return MAX_ITEMS
+    taken = vectors(loop)
+    return _power_of_two(-(-loop.extent // taken.width) if taken else loop.extent)
+
+
 def _items(loop: Loop) -> int:
     """Items that a loop of lanes has use for: in a horizontal reduction 32 a page."""
     extent = loop.extent
     if loop.accs and not scans(loop):
         pages = -(-extent // PAGE) if isinstance(extent, int) else MAX_PAGES
         return LANES * min(MAX_PAGES, _power_of_two(pages))
-    if not isinstance(extent, int):
-        return MAX_ITEMS
-    taken = vectors(loop)
-    return min(MAX_ITEMS, max(LANES, _power_of_two(-(-extent // taken.width) if taken else extent)))
+    return min(MAX_ITEMS, max(LANES, _element_items(loop)))
 
 
 def _power_of_two(n: int) -> int:

@@ -29,7 +29,6 @@ from hologram.backends.c.tensor_core.mma_async_copy import AsyncCopyMmaWriter
 from hologram.dtypes import uint64
 from hologram.graph.kernel.ir import Accumulate, Buffer, Loop, Stmt, Store
 from hologram.ir.instruction import Ins
-from hologram.primitives.reductions import LANES
 
 MAX_UNROLL = 8  # written out: so many accesses of an item are under way
 
@@ -88,11 +87,11 @@ class KernelWriter(StatementWriter):
     def _place_in_grid(self) -> str:
         """``hg_group`` is the parallel iteration to start with, ``hg_groups`` how many are under way, ``hg_item`` the item's number among those of
         one."""
-        d, subgroups = self.dialect, self.mapping.iterations
-        if not self.mapping.by_subgroup or subgroups == 1:
+        d, parts, width = self.dialect, self.mapping.iterations, self.mapping.width
+        if self.mapping.by_item or parts == 1:
             return f"const i64 hg_group = {d.group}, hg_groups = {d.groups}, {ITEM} = {d.item};"
-        own = f"hg_team = {d.item} / {LANES}, {ITEM} = {d.item} % {LANES}"
-        return f"const i64 {own}, hg_group = {d.group} * {subgroups} + hg_team, hg_groups = {d.groups} * {subgroups};"
+        own = f"hg_team = {d.item} / {width}, {ITEM} = {d.item} % {width}"
+        return f"const i64 {own}, hg_group = {d.group} * {parts} + hg_team, hg_groups = {d.groups} * {parts};"
 
     def _place_scratch(self, start: Lines) -> None:
         at, memory = 0, self.dialect.memory

@@ -45,3 +45,15 @@ def test_heads_are_read_by_vectors() -> None:
     plan = compile_to_plan(graph, "standard", MATRIX_UNIT_TILE)
     text = Program([s.kernel for s in plan.steps if isinstance(s, Lowered)], "cuda", "standard").text
     assert "*(const hg_f32x4 *)(b0 + (i64)((u32)(hg_first) % 64u)" in text
+
+
+def test_short_rows_share_a_group() -> None:
+    """Rows of 64 elements, of which an item takes 4, are 16 to a group of 256 items; nobody waits."""
+    x = np.zeros((4, 8, 128, 64), np.float32)
+    graph = canonicalise(hg.make_graph(lambda x: hnp.tanh(hnp.swapaxes(x, 1, 2)))(x), "standard")
+    (step,) = (s for s in compile_to_plan(graph, "standard", MATRIX_UNIT_TILE).steps if isinstance(s, Lowered))
+    program = Program([step.kernel], "cuda", "standard")
+    mapping = program.mappings[step.kernel]
+    assert (mapping.items, mapping.width, mapping.iterations) == (256, 16, 16)
+    assert mapping.groups(4 * 128 * 8) == 4 * 128 * 8 // 16
+    assert "hg_team = (i64)threadIdx.x / 16" in program.text and "__syncthreads" not in program.text.partition("kernel0")[2]
