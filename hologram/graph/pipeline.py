@@ -47,6 +47,7 @@ from hologram.graph.legalize.legalize import legalize
 from hologram.graph.legalize.loop_recurrences import shorten_recurrences
 from hologram.graph.legalize.scalar_replacement import replace_elements
 from hologram.graph.library.attention.device_kernel import MAX_VALUE_ROW_BYTES
+from hologram.graph.library.attention.exchanged_sums import exchange_sums
 from hologram.graph.library.attention.match import join_attention
 from hologram.graph.library.attention.region_tiles import reduce_in_tiles
 from hologram.graph.lower.overlap import overlap_collectives
@@ -177,6 +178,10 @@ def _late_products(graph: Graph, context: Context) -> Graph:
     return put_late_products_first(graph)
 
 
+def _exchange_sums(graph: Graph, context: Context) -> Graph:
+    return exchange_sums(graph)
+
+
 def _reduce_in_tiles(graph: Graph, context: Context) -> Graph:
     return reduce_in_tiles(graph)
 
@@ -227,6 +232,7 @@ LEGALIZE = (
     Pass("replace_elements", _replace_elements, _verify, when=_keeps_registers, kind="control"),
     Pass("shorten_recurrences", _shorten_recurrences, _verify, when=_keeps_registers, kind="control"),
     Pass("late_products", _late_products, _verify, when=_is_inexact, kind="control"),
+    Pass("exchange_sums", _exchange_sums, _verify, when=_has_matrix_units, kind="reduce"),  # elsewhere rows of scores are in caches
     Pass("join_whole_attention", _join_attention, _verify, when=_has_matrix_units, kind="reduce"),  # of which nothing but the result is read
     Pass("reduce_in_tiles", _reduce_in_tiles, _verify, when=_has_matrix_units, kind="reduce"),
     Pass("block_inner", partial(_block, 1), _verify, when=_reorders, kind="reduce"),  # what attention leaves to derivatives
