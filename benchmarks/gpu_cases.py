@@ -140,6 +140,28 @@ def _block_loss(of: Framework, n: int) -> Any:
     return loss, shapes
 
 
+# --- attention: 4 sequences of 16 heads ---------------------------------------------------------------------------------
+
+
+def _heads(n: int) -> tuple[int, int, int, int]:
+    """Of queries, keys and values that belong to size ``n``: 2048 tokens at 2^28."""
+    return 4, 16, max(HEAD, _side(n) // 4), HEAD
+
+
+def _attention(of: Framework, n: int) -> Any:
+    return lambda q, k, v: of.attention(q, k, v), [_heads(n)] * 3
+
+
+def _attention_loss(of: Framework, n: int) -> Any:
+    return lambda q, k, v: of.xp.mean(of.xp.tanh(of.attention(q, k, v))), [_heads(n)] * 3
+
+
+def _attention_flops(n: int) -> float:
+    """Of two products."""
+    batch, heads, length, width = _heads(n)
+    return 4.0 * batch * heads * length * length * width
+
+
 def _block_flops(n: int) -> float:
     """Products with 12 squares of weights, and those of attention."""
     width = _width(n)
@@ -165,6 +187,8 @@ CASES = {
     "product bfloat16": Case(_product, lambda n: 6 * _side(n) ** 2, lambda n: 2 * _side(n) ** 3, "bfloat16"),
     "block": Case(_block, _block_bytes, _block_flops, "bfloat16"),
     "block gradient": Case(_block_loss, lambda n: 3 * _block_bytes(n), lambda n: 3 * _block_flops(n), "bfloat16", gradient=True),
+    "attention": Case(_attention, lambda n: 8 * math.prod(_heads(n)), _attention_flops, "bfloat16"),
+    "attention gradient": Case(_attention_loss, lambda n: 16 * math.prod(_heads(n)), lambda n: 3.5 * _attention_flops(n), "bfloat16", gradient=True),
     "product float32": Case(_product, lambda n: 12 * _side(n) ** 2, lambda n: 2 * _side(n) ** 3),
     "running sum": Case(lambda of, n: (lambda x: of.xp.cumsum(x, 0), [(n,)]), lambda n: 12 * n),
     "sort": Case(lambda of, n: (lambda x: of.xp.sort(x), [(n,)]), lambda n: 8 * n),
