@@ -19,12 +19,13 @@ from __future__ import annotations
 from hologram.backends.c.accumulators import Monoid
 from hologram.backends.c.analysis.gemm import ITEMS, Product, in_shared_memory, product_of, resident
 from hologram.backends.c.analysis.matrix_units import f16_panel_bytes, is_f16, mma_tiles_of, on_matrix_units, products_of
+from hologram.backends.c.analysis.scans import find_turns, neighbours
 from hologram.backends.c.analysis.tiles import shared_bytes, tiles_of
-from hologram.backends.c.analysis.vectors import vectors
+from hologram.backends.c.analysis.vectors import ACCESS_BYTES, vectors
 from hologram.backends.c.scalars import Scalars
 from hologram.graph.kernel.ir import Buffer, Kernel, Loop
 from hologram.ir.instruction import Ins
-from hologram.primitives.reductions import LANES, PAGE
+from hologram.primitives.reductions import GROUP, LANES, PAGE
 from hologram.settings import settings
 from hologram.support.precision import TF32
 
@@ -60,7 +61,8 @@ class Mapping:
             self.tiles = products_of(kernel, most, units, tf32)
         self.by_item = not lanes and not kernel.scratch
         self.by_subgroup = scalars.dialect.subgroup_barrier is not None and self.tiles is None and _of_subgroups(lanes)
-        wanted = [_items(s) for s in lanes if s.accs] or [_items(s) for s in lanes] or [LANES]
+        in_registers = scalars.dialect.subgroup_barrier is not None
+        wanted = [_items(s, in_registers) for s in lanes if s.accs] or [_items(s, in_registers) for s in lanes] or [LANES]
         self.width = 1 if self.by_item else LANES if self.by_subgroup else max(wanted)
         scratch = sum(shared_bytes(b) for b in kernel.scratch)
         partials = 0 if self.by_subgroup else sum(_partials(s, self.width, scalars) for s in lanes)
@@ -108,8 +110,8 @@ def _of_subgroups(lanes: list[Loop]) -> bool:
     return bool(reduced) and all(isinstance(s.extent, int) and s.extent <= PAGE and not scans(s) for s in reduced)
 
 
-def _items(loop: Loop) -> int:
-    """Items that a loop of lanes has use for: in a horizontal reduction 32 a page."""
+def _items(loop: Loop, in_registers: bool) -> int:
+    """Items that a loop of lanes has use for: in a horizontal reduction 32 a page. ``in_registers``: where subgroups exchange values."""
     extent = loop.extent
     if loop.accs and not scans(loop):
         pages = -(-extent // PAGE) if isinstance(extent, int) else MAX_PAGES
@@ -117,7 +119,8 @@ def _items(loop: Loop) -> int:
     if not isinstance(extent, int):
         return MAX_ITEMS
     taken = vectors(loop)
-    return min(MAX_ITEMS, max(LANES, _power_of_two(-(-extent // taken.width) if taken else extent)))
+    width = taken.width if taken else neighbours(loop) if in_registers and scans(loop) else 1
+    return min(MAX_ITEMS, max(LANES, _power_of_two(-(-extent // width))))
 
 
 def _power_of_two(n: int) -> int:
@@ -128,4 +131,7 @@ def _power_of_two(n: int) -> int:
 def _partials(loop: Loop, items: int, scalars: Scalars) -> int:
     """Bytes of shared memory in which partial results of a loop are combined, at most."""
     sizes = [d.itemsize for a in loop.accs for d in Monoid(a, scalars).types]
+    turns = find_turns(loop, items) if scans(loop) and scalars.dialect.subgroup_barrier is not None else None
+    if turns is not None:  # the totals of groups, what stands before each, and the carry, each a whole number of the widest accesses
+        return sum(2 * size * (items * turns.elements // GROUP) + 2 * ACCESS_BYTES for size in sizes)
     return sum(sizes) * (items + 2 * LANES)
