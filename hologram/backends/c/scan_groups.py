@@ -12,7 +12,7 @@ from hologram.backends.c.scalars import memory_name, type_name
 from hologram.ir.instruction import Ins
 from hologram.primitives.reductions import GROUP, LANES
 
-CHAIN = 16  # totals of groups that are read before the carry goes through them
+CHAIN_BYTES = 64  # of groups' totals that are read before the carry goes through them
 
 
 class GroupScans:
@@ -94,7 +94,7 @@ class GroupScans:
         """One item takes the carry through all groups, in their order. It reads many totals, and writes what stands before them, at one time."""
         w, f, (acc,) = self.w, self.f, s.attrs
         monoid, carry = Monoid(acc, w.scalars), w.state[acc]
-        block = gcd(self.groups, CHAIN)
+        block = gcd(self.groups, CHAIN_BYTES // acc.value_dtype.itemsize)
         n = min(block, ACCESS_BYTES // acc.value_dtype.itemsize)
         kind, space, before = w.scalars.vector(acc.value_dtype, n), w.dialect.local_pointer, self.before[s]
         f.open(f"if ({ITEM} == {item})")
