@@ -51,6 +51,10 @@ class Emitter(ABC):
         """Writes one instruction, whose text is then in ``env``."""
 
     @abstractmethod
+    def value(self, s: Ins) -> str:
+        """The text of what an instruction computes here."""
+
+    @abstractmethod
     def store(self, s: Store) -> None: ...
 
     @abstractmethod

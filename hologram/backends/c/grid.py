@@ -22,12 +22,13 @@ from hologram.backends.c.accumulators import Monoid
 from hologram.backends.c.analysis.accesses import in_place, loaded, stored
 from hologram.backends.c.analysis.gemm import ITEMS, Product, in_shared_memory, product_of, resident
 from hologram.backends.c.analysis.matrix_units import f16_panel_bytes, is_f16, mma_tiles_of, on_matrix_units, products_of
+from hologram.backends.c.analysis.scans import find_turns, neighbours
 from hologram.backends.c.analysis.tiles import shared_bytes, tiles_of
-from hologram.backends.c.analysis.vectors import vectors
+from hologram.backends.c.analysis.vectors import ACCESS_BYTES, vectors
 from hologram.backends.c.scalars import Scalars
 from hologram.graph.kernel.ir import Buffer, Kernel, Loop
 from hologram.ir.instruction import Ins
-from hologram.primitives.reductions import LANES, PAGE
+from hologram.primitives.reductions import GROUP, LANES, PAGE
 from hologram.settings import settings
 from hologram.support.precision import TF32
 
@@ -63,7 +64,8 @@ class Mapping:
             self.tiles = products_of(kernel, most, units, tf32)
         self.by_item = not lanes and not kernel.scratch
         self.by_subgroup = scalars.dialect.subgroup_barrier is not None and self.tiles is None and _of_subgroups(lanes)
-        wanted = [_items(s) for s in lanes if s.accs] or [_items(s) for s in lanes] or [LANES]
+        in_registers = scalars.dialect.subgroup_barrier is not None
+        wanted = [_items(s, in_registers) for s in lanes if s.accs] or [_items(s, in_registers) for s in lanes] or [LANES]
         self.width = 1 if self.by_item else LANES if self.by_subgroup else max(wanted)
         of_elements = bool(lanes) and self.tiles is None and product is None and _of_elements(kernel, lanes)
         if of_elements:
@@ -122,21 +124,22 @@ def _of_elements(kernel: Kernel, lanes: list[Loop]) -> bool:
     return plain and not kernel.scratch and not waits and not any(s.accs or scans(s) for s in lanes)
 
 
-def _element_items(loop: Loop) -> int:
+def _element_items(loop: Loop, in_registers: bool = False) -> int:
     """Items that a loop of lanes without reductions has use for: a power of two."""
     if not isinstance(loop.extent, int):
         return MAX_ITEMS
     taken = vectors(loop)
-    return _power_of_two(-(-loop.extent // taken.width) if taken else loop.extent)
+    width = taken.width if taken else neighbours(loop) if in_registers and scans(loop) else 1
+    return _power_of_two(-(-loop.extent // width))
 
 
-def _items(loop: Loop) -> int:
-    """Items that a loop of lanes has use for: in a horizontal reduction 32 a page."""
+def _items(loop: Loop, in_registers: bool) -> int:
+    """Items that a loop of lanes has use for: in a horizontal reduction 32 a page. ``in_registers``: where subgroups exchange values."""
     extent = loop.extent
     if loop.accs and not scans(loop):
         pages = -(-extent // PAGE) if isinstance(extent, int) else MAX_PAGES
         return LANES * min(MAX_PAGES, _power_of_two(pages))
-    return min(MAX_ITEMS, max(LANES, _element_items(loop)))
+    return min(MAX_ITEMS, max(LANES, _element_items(loop, in_registers)))
 
 
 def _power_of_two(n: int) -> int:
@@ -147,4 +150,7 @@ def _power_of_two(n: int) -> int:
 def _partials(loop: Loop, items: int, scalars: Scalars) -> int:
     """Bytes of shared memory in which partial results of a loop are combined, at most."""
     sizes = [d.itemsize for a in loop.accs for d in Monoid(a, scalars).types]
+    turns = find_turns(loop, items) if scans(loop) and scalars.dialect.subgroup_barrier is not None else None
+    if turns is not None:  # the totals of groups, what stands before each, and the carry, each a whole number of the widest accesses
+        return sum(2 * size * (items * turns.elements // GROUP) + 2 * ACCESS_BYTES for size in sizes)
     return sum(sizes) * (items + 2 * LANES)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from hologram.backends.c.accumulators import Monoid
+from hologram.backends.c.analysis.scans import find_turns
 from hologram.backends.c.emitter import ITEM, Emitter
 from hologram.backends.c.grid import scans
 from hologram.backends.c.scalars import memory_name, type_name
+from hologram.backends.c.scan_turns import TurnsWriter
 from hologram.errors import CompileError
 from hologram.graph.kernel.ir import Loop
 from hologram.graph.kernel.printer import print_kernel
@@ -18,6 +20,10 @@ def scan_lanes(w: Emitter, loop: Loop, name: str, start: str, stop: str) -> None
     assert scans(loop)
     if not all(a.op.kind == "scan" for a in loop.accs):
         raise CompileError(f"a loop of lanes both scans and reduces\n{print_kernel(w.kernel)}")
+    turns = find_turns(loop, w.mapping.width) if w.dialect.subgroup_barrier is not None else None
+    if turns is not None:
+        TurnsWriter(w, loop, name, start, stop, turns).write()
+        return
     base = w.fresh("turn")
     w.f.open(f"for (i64 {base} = {start}; {base} < {stop}; {base} += {w.mapping.width})")
     w.f.do(f"const i64 {name} = {base} + {ITEM};")

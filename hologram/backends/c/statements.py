@@ -31,12 +31,12 @@ class StatementWriter(Emitter):
                 self._settle()
                 self.dirty = True
             name = s.name or self.fresh("v")
-            self.f.do(f"const {type_name(s.dtype)} {name} = {self._value(s)};")
+            self.f.do(f"const {type_name(s.dtype)} {name} = {self.value(s)};")
             self.env[s] = name
         if s.name:
             self.integers[s.name] = self.env[s]
 
-    def _value(self, s: Ins) -> str:
+    def value(self, s: Ins) -> str:
         match s.op:
             case "load":
                 return self._load(s)

@@ -22,7 +22,9 @@ from hologram.backends.device.backend import DeviceBackend
 from hologram.errors import CompileError, DeviceError, OutOfMemory, UnsupportedError
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
+from hologram.ir.symbolic import var
 from tests.graph.fusion.test_library_products import block, gradient, shapes_of_block
+from tests.support.building import Draft
 from tests.support.devices.fake_cuda import FakeApi, FakeError
 from tests.support.devices.some_devices import install
 from tests.support.graphs.random_graphs import arguments, exact_graphs, seeds
@@ -106,6 +108,16 @@ def test_random_graphs_are_bitwise_the_reference(cuda: FakeApi, everything: bool
                 assert not mismatch(got, want, 0).any()
 
     check()
+
+
+@pytest.mark.parametrize("n", [1, 70, 3072, 7003])
+def test_scans_of_any_size_are_bitwise_the_reference(cuda: FakeApi, n: int) -> None:
+    d, m = Draft(), var("n")
+    x = d.input(2, m)
+    graph = d.graph(d("cumsum", d.input(m), 0, False), d("add", d("cumsum", x, 1, True), x))
+    arrays = [values(2, n), values(n)]
+    for got, want in zip(compiled(cuda, graph).run_numpy(arrays), evaluate(graph, arrays, {"n": n}), strict=True):
+        assert not mismatch(got, want, 0).any()
 
 
 # --- captured calls --------------------------------------------------------------------------------------------------
