@@ -75,6 +75,35 @@ u16 hg_f32_to_{half}(const f32 x) {{
 """
     for half in ("f16", "bf16")
 }
+_FUSED = {  # where there is but a multiply-add of bfloat16: operands of it, of which the constants are 1, -1 and -0
+    "add": ("%1, %3, %2", "0x3F80"),
+    "sub": ("%2, %3, %1", "0xBF80"),
+    "mul": ("%1, %2, %3", "0x8000"),
+}
+_CUDA_HELPERS |= {
+    f"hg_{op}_f16": f"""\
+u16 hg_{op}_f16(const u16 a, const u16 b) {{
+  u16 r;
+  asm("{op}.rn.f16 %0, %1, %2;" : "=h"(r) : "h"(a), "h"(b));
+  return r;
+}}
+"""
+    for op in _FUSED
+}
+_CUDA_HELPERS |= {
+    f"hg_{op}_bf16": f"""\
+u16 hg_{op}_bf16(const u16 a, const u16 b) {{
+  u16 r;
+#if __CUDA_ARCH__ >= 900
+  asm("{op}.rn.bf16 %0, %1, %2;" : "=h"(r) : "h"(a), "h"(b));
+#else
+  asm("fma.rn.bf16 %0, {operands};" : "=h"(r) : "h"(a), "h"(b), "h"((u16){constant}));
+#endif
+  return r;
+}}
+"""
+    for op, (operands, constant) in _FUSED.items()
+}
 _CUDA_HELPERS["hg_f16_to_f32"] = """\
 f32 hg_f16_to_f32(const u16 h) {
   f32 r;

@@ -14,6 +14,7 @@ from hologram.dtypes import FloatFormat
 
 # of narrow floats, in the names of helpers
 NARROW = {dtypes.float16: "f16", dtypes.bfloat16: "bf16", dtypes.float8_e4m3fn: "e4m3", dtypes.float8_e5m2: "e5m2"}
+HALF_OPS = ("add", "sub", "mul")  # that instructions for 16-bit floats round as if by float32, which has more than twice their digits and two more
 _EXTREMES = """\
 f{n} hg_{which}_f{n}(const f{n} a, const f{n} b) {{ /* NaN if either is; -0 below +0 */
   if (a != a || b != b) return a + b;
@@ -141,6 +142,7 @@ def _saturating(real: str, signed: bool, bits: int) -> tuple[str, str]:
 
 HELPERS: dict[str, str] = {
     **_PLAIN,
+    **{f"hg_{op}_{half}": "" for op in HALF_OPS for half in ("f16", "bf16")},  # a dialect's own, where it has such
     **dict(make(name, d.format) for d, name in NARROW.items() if d.bits == 8 for make in (_from_8_bits, _to_8_bits)),
     **{
         f"hg_{which}_f{n}": _EXTREMES.format(which=which, n=n, joint=joint, order=order)

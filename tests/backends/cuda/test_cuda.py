@@ -197,6 +197,35 @@ def test_scans_are_captured_and_conditions_are_not(cuda: FakeApi) -> None:
     assert len(cuda.graphs) == 1
 
 
+# --- narrow floats ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("older", [False, True])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_sums_and_products_of_halves_are_one_instruction(cuda: FakeApi, monkeypatch: pytest.MonkeyPatch, dtype: str, older: bool) -> None:
+    """Of all kinds of operands, the same bits as by float32; NaNs are one there."""
+    compile_ = FakeApi.compile
+    if older:
+        monkeypatch.setattr(FakeApi, "compile", lambda self, text, options: compile_(self, text.replace("__CUDA_ARCH__ >= 900", "0"), options))
+    bits = np.random.default_rng(0).integers(0, 2**16, (2, 20_000), np.uint16)
+    edges = np.array([0, 1, 2, 0x7F, 0x80, 0x3FF, 0x400, 0x3C00, 0x3F80, 0x7BFF, 0x7C00, 0x7F7F, 0x7F80, 0x7FC0], np.uint16)
+    edges = np.concatenate([edges, edges | 0x8000])
+    x, y = (np.concatenate([part, e]) for part, e in zip(bits, np.meshgrid(edges, edges), strict=True) for e in [e.ravel()])
+    a, b = (v.view(np.float16 if dtype == "float16" else ml_dtypes.bfloat16) for v in (x, y))
+
+    def f(a: Any, b: Any) -> Any:
+        return a + b, a - b, a * b, (a * b + a) * 1.5 - b
+
+    on_device = hg.jit(f, device="cuda", precision="exact")
+    text = on_device.lower(a, b).as_text("cuda")
+    assert text.count("hg_add_") >= 2 and "hg_mul_" in text and "hg_sub_" in text
+    for got, want in zip(on_device(a, b), hg.jit(f, precision="exact")(a, b), strict=True):
+        got, want = np.asarray(got), np.asarray(want)
+        nan = np.isnan(want.astype(np.float32))
+        assert np.array_equal(np.isnan(got.astype(np.float32)), nan)
+        assert np.array_equal(got.view(np.uint16)[~nan], want.view(np.uint16)[~nan])
+
+
 # --- the library -----------------------------------------------------------------------------------------------------
 
 

@@ -53,6 +53,10 @@ template <class T> static inline T __shfl_sync(unsigned, T x, int from) {
   return x;
 }
 
+#ifndef __CUDA_ARCH__
+#define __CUDA_ARCH__ 900
+#endif
+
 /* Instructions that kernels write as such: the harness makes calls of hg_ptx of them, the text and then the operands. */
 
 static inline void hg_ptx(const char *text, float &r, float a, float b) {
@@ -75,6 +79,25 @@ static inline void hg_ptx(const char *text, unsigned short &r, float x) {
   } else {
     __builtin_trap();
   }
+}
+static inline float hg_half(bool is_brain, unsigned short h) {
+  _Float16 x;
+  memcpy(&x, &h, 2);
+  return is_brain ? hg_as<float>((unsigned)h << 16) : (float)x;
+}
+static inline void hg_ptx(const char *text, unsigned short &r, unsigned short a, unsigned short b) {
+  const bool is_brain = strstr(text, ".rn.bf16 ") != 0;
+  if (!is_brain && !strstr(text, ".rn.f16 ")) __builtin_trap();
+  const double x = hg_half(is_brain, a), y = hg_half(is_brain, b);
+  const double exact = strstr(text, "add") ? x + y : strstr(text, "sub") ? x - y : strstr(text, "mul") ? x * y : (__builtin_trap(), 0.0);
+  hg_ptx(is_brain ? "cvt.rn.bf16.f32" : "cvt.rn.f16.f32", r, (float)exact);
+}
+static inline void hg_ptx(const char *text, unsigned short &r, unsigned short a, unsigned short b, unsigned short c) {
+  if (!strstr(text, "fma.rn.bf16 %0, ")) __builtin_trap();
+  const unsigned short of[3] = {a, b, c}; /* the text says in which order they are multiplied and added */
+  const char *at = strstr(text, "%0, ") + 4;
+  const double x = hg_half(true, of[at[1] - '1']), y = hg_half(true, of[at[5] - '1']), z = hg_half(true, of[at[9] - '1']);
+  hg_ptx("cvt.rn.bf16.f32", r, (float)(x * y + z));
 }
 static inline void hg_ptx(const char *text, float &r, unsigned short h) {
   _Float16 x;
