@@ -17,6 +17,7 @@ Scratch that fits is memory that the group shares, else a part of a workspace, o
 from __future__ import annotations
 
 from hologram.backends.c.accumulators import Monoid
+from hologram.backends.c.analysis.block_prefetch import block_prefetch_of
 from hologram.backends.c.analysis.gemm import ITEMS, Product, in_shared_memory, product_of, resident
 from hologram.backends.c.analysis.matrix_units import f16_panel_bytes, is_f16, mma_tiles_of, on_matrix_units, products_of
 from hologram.backends.c.analysis.tiles import shared_bytes, tiles_of
@@ -38,13 +39,14 @@ class Mapping:
 
     ``by_item``: a parallel iteration is an item's; ``by_subgroup``: it is a subgroup's. ``local``: bytes of memory that a group shares, at most.
     ``workspace``: bytes of a group's workspace, 0 where scratch is shared memory. ``product``: the one that the kernel is, ``on_matrix_units`` or
-    not. ``tiles``: the nests of lanes in lanes, if the kernel has scratch and such. ``resident``: groups that a unit should have registers for.
+    not. ``tiles``: the nests of lanes in lanes, if the kernel has scratch and such; ``prefetch``: which of their factors are brought a block ahead.
+    ``resident``: groups that a unit should have registers for.
     ``dynamic``: bytes of shared memory that the launch has to supply.
     """
 
     __slots__ = (
         "items", "width", "iterations", "by_item", "by_subgroup", "in_workspace", "workspace", "local", "product", "on_matrix_units", "resident",
-        "dynamic", "tiles",
+        "dynamic", "tiles", "prefetch",
     )  # fmt: skip
 
     def __init__(self, kernel: Kernel, scalars: Scalars, precision: str = "exact") -> None:
@@ -58,6 +60,7 @@ class Mapping:
         self.tiles = (mma_tiles_of(kernel) if units else None) or tiles_of(kernel, most, scalars.dialect.subgroup_barrier is not None)
         if self.tiles is None and product is None:
             self.tiles = products_of(kernel, most, units, tf32)
+        self.prefetch = block_prefetch_of(kernel, self.tiles) if self.tiles is not None else None
         self.by_item = not lanes and not kernel.scratch
         self.by_subgroup = scalars.dialect.subgroup_barrier is not None and self.tiles is None and _of_subgroups(lanes)
         wanted = [_items(s) for s in lanes if s.accs] or [_items(s) for s in lanes] or [LANES]
@@ -81,6 +84,8 @@ class Mapping:
         if self.tiles is not None:
             self.items = self.width = ITEMS
             self.local, self.dynamic = self.tiles.local, self.tiles.dynamic
+            if self.prefetch is not None:
+                self.local = self.dynamic = self.prefetch.nbytes
             self.resident = resident(self.tiles.registers)
 
     @property

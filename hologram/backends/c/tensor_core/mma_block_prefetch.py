@@ -1,0 +1,157 @@
+"""Products of a serial loop over blocks, whose factors are prefetched a block ahead (:mod:`..analysis.block_prefetch`).
+
+"""
+
+from __future__ import annotations
+
+from hologram.backends.c.analysis.block_prefetch import BANKS, PIECE, BlockPrefetch, Tile
+from hologram.backends.c.analysis.gemm import ITEMS, Product, Side
+from hologram.backends.c.analysis.matrix_units import F16_DEPTH, SHARES
+from hologram.backends.c.analysis.vectors import ACCESS_BYTES
+from hologram.backends.c.emitter import Emitter
+from hologram.backends.c.tensor_core.mma_async_copy import AsyncCopyMmaWriter
+
+
+class BlockPrefetchWriter:
+    """Writes the loop. ``hg_walked`` is the address of the walked tiles in use."""
+
+    def __init__(self, writer: Emitter, prefetch: BlockPrefetch) -> None:
+        self.w, self.f, self.prefetch = writer, writer.f, prefetch
+
+    def write(self, name: str) -> None:
+        p, f, w = self.prefetch, self.f, self.w
+        stop = w.integer(p.loop.extent)
+        f.do("const u32 hg_shared_at = hg_shared_address(hg_shared);")
+        w.barrier()  # others may still read what the iteration before had there
+        f.open("")
+        self._bring(p.kept, "hg_shared_at", name, name)
+        self._bring_block("0", name)
+        f.do("hg_brought();")
+        f.close()
+        f.open(f"for (i64 {name} = 0; {name} < {stop}; ++{name})")
+        f.do("hg_await_all();")
+        w.barrier()  # what all have brought is there, and the other buffer is read no more
+        f.open(f"if ({name} + 1 < {stop})")
+        self._bring_block(f"({name} + 1)", name)
+        f.do("hg_brought();")
+        f.close()
+        f.do(f"const u32 hg_walked = {self._buffer(name)};")
+        w.block(p.loop.body)
+        f.close()
+        w.dirty = False
+
+    def _buffer(self, block: str) -> str:
+        """The address of a block's walked tiles."""
+        return f"hg_shared_at + {self.prefetch.kept_bytes}u + (u32)({block} % 2) * {self.prefetch.block_bytes}u"
+
+    def _bring_block(self, block: str, name: str) -> None:
+        """The walked tiles of a block."""
+        w, var = self.w, self.prefetch.loop.var
+        env, known = dict(w.env), dict(w.integers)
+        self.f.do(f"const u32 hg_next = {self._buffer(block)};")
+        w.integers[var] = block
+        for s in self.prefetch.index:
+            w.instruction(s)
+        self._bring(self.prefetch.walked, "hg_next", block, name)
+        w.env, w.integers = env, known
+
+    def _bring(self, tiles: list[Tile], at: str, block: str, name: str) -> None:
+        for t in tiles:
+            self._bring_tile(t, f"{at} + {self.prefetch.offsets[t.key]}u")
+
+    def _bring_tile(self, t: Tile, at: str) -> None:
+        """Neighbouring items copy neighbouring pieces."""
+        w, f, total = self.w, self.f, t.lines * t.pieces
+        w.unroll()
+        f.open(f"for (int hg_s = 0; hg_s < {-(-total // ITEMS)}; ++hg_s)")
+        f.do(f"const int hg_e = (int)hg_item + {ITEMS} * hg_s;")
+        if total % ITEMS:
+            f.do(f"if (hg_e >= {total}) break;")
+        f.do(f"const int hg_l = hg_e / {t.pieces}, hg_p = hg_e % {t.pieces};")
+        source = f"{w.integer(t.start)} + ({w.integer(t.step)}) * (i64)hg_l + hg_p * {PIECE}"
+        inside = []
+        if not (isinstance(t.there, int) and t.there >= t.lines):
+            inside.append(f"hg_l < {w.integer(t.there)}")
+        if not (isinstance(t.end, int) and t.end >= t.pieces * PIECE):
+            inside.append(f"hg_p * {PIECE} < {w.integer(t.end)}")
+        nbytes = str(ACCESS_BYTES)
+        if inside:
+            f.do(f"const bool hg_in = {' && '.join(inside)};")
+            source, nbytes = f"(hg_in ? {source} : 0)", f"hg_in ? {nbytes} : 0"
+        f.do(f"hg_bring({at} + {piece_at(t, 'hg_l', 'hg_p')}, {t.buffer.name} + {source}, {nbytes});")
+        f.close()
+
+
+def piece_at(t: Tile, line: str, piece: str) -> str:
+    """Bytes from a tile's start: the pieces of a line are permuted, so that those of eight neighbouring lines, and of one line, lie in different
+    banks."""
+    turn = f"({line}) & {BANKS - 1}" if t.stride >= BANKS else f"({line}) / {BANKS // t.stride} & {t.stride - 1}"
+    return f"(u32)(({line}) * {t.stride * ACCESS_BYTES} + (({piece}) ^ ({turn})) * {ACCESS_BYTES})"
+
+
+class PrefetchedMmaWriter(AsyncCopyMmaWriter):
+    """Writes one product, whose factors are there. A lane has one address of each factor: matrices of other lines are a constant further, and those
+    of other pieces an exclusive or with a constant, since tiles begin at multiples of 128 bytes."""
+
+    def __init__(self, writer: Emitter, p: Product) -> None:
+        super().__init__(writer, p)
+        assert writer.mapping.prefetch is not None and p.shares == SHARES and p.columns.own % 4 == 0
+        self.prefetch = writer.mapping.prefetch
+        self.tiles = {side.loop.var: self.prefetch.of(self.p, side) for side, _ in self.brought}
+
+    def _declare(self, side: Side, name: str) -> None:
+        pass
+
+    def _panels(self) -> None:
+        p, per_panel = self.p, F16_DEPTH // self.terms
+        for side, _ in self.brought:
+            self._first_address(side)
+        self.f.do("const int hg_at = 0;")
+        self._unrolled("hg_step", -(-p.terms // F16_DEPTH) * per_panel)
+        # of panels without terms nothing is added
+        self.f.open(f"if (hg_step / {per_panel} * {F16_DEPTH} < {self.there})" if p.down.limit is not None else "")
+        self._row_fragments() if len(self.brought) > 1 else self._row_registers()
+        self._column_fragments()
+        self._multiply()
+        self.f.close()
+        self.f.close()
+
+    def _first_address(self, side: Side) -> None:
+        """Of the line that the lane names for the first matrices."""
+        (tile, walked), by_terms = self.tiles[side.loop.var], self.by_terms[side.loop.var]
+        near, far = "hg_lane % 16", "hg_lane / 16"  # matrices one below the other first
+        if (side is self.p.rows) != by_terms:
+            near, far = "hg_lane / 16 * 8 + hg_lane % 8", "hg_lane / 8 % 2"
+        if side is self.p.rows:
+            near, far = (f"hg_top + {near}", far) if by_terms else (near, f"hg_top / {PIECE} + {far}")
+        at = f"{'hg_walked' if walked else 'hg_shared_at'} + {self.prefetch.offsets[tile.key]}u + {piece_at(tile, near, far)}"
+        self.f.do(f"const u32 {self._at(side)} = {at};")
+
+    def _at(self, side: Side) -> str:
+        return "hg_rows_at" if side is self.p.rows else "hg_columns_at"
+
+    def _further(self, side: Side, line: str, piece: str) -> str:
+        """The address of a matrix that is so many lines and pieces from the first."""
+        tile, _ = self.tiles[side.loop.var]
+        within = min(BANKS, tile.stride)
+        beyond = f" + {piece} / {within} * {within * ACCESS_BYTES}u" if tile.stride > BANKS else ""
+        return f"({self._at(side)} ^ (u32)({piece} % {within} * {ACCESS_BYTES})) + (u32)({line}) * {tile.stride * ACCESS_BYTES}u{beyond}"
+
+    def _suffix(self, side: Side) -> str:
+        return "" if self.by_terms[side.loop.var] else "_turned"
+
+    def _row_fragments(self) -> None:
+        side = self.p.rows
+        self.f.do("u32 hg_a[1][4];")
+        line, piece = ("0", "(hg_step * 2)") if self.by_terms[side.loop.var] else ("hg_step * 16", "0")
+        registers = ", ".join(f"hg_a[0][{i}]" for i in range(4))
+        self.f.do(f"hg_matrices{self._suffix(side)}({registers}, {self._further(side, line, piece)});")
+
+    def _column_fragments(self) -> None:
+        side = self.p.columns
+        self.f.do(f"u32 hg_b[{side.own // 2}][2];")
+        self._unrolled("hg_f", side.own // 4)
+        line, piece = ("hg_f * 16", "(hg_step * 2)") if self.by_terms[side.loop.var] else ("hg_step * 16", "(hg_f * 2)")
+        registers = ", ".join(f"hg_b[hg_f * 2 + {j}][{i}]" for j in (0, 1) for i in (0, 1))
+        self.f.do(f"hg_matrices{self._suffix(side)}({registers}, {self._further(side, line, piece)});")
+        self.f.close()
