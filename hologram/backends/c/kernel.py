@@ -26,7 +26,7 @@ from hologram.backends.c.shared_memory_gemm import SharedMemoryGemmWriter
 from hologram.backends.c.statements import StatementWriter
 from hologram.backends.c.tensor_core.mma import MmaNestWriter, MmaWriter
 from hologram.backends.c.tensor_core.mma_async_copy import AsyncCopyMmaWriter
-from hologram.backends.c.tensor_core.mma_block_prefetch import BlockPrefetchWriter, PrefetchedMmaWriter
+from hologram.backends.c.tensor_core.mma_block_prefetch import BlockPrefetchWriter, write_prefetched
 from hologram.dtypes import uint64
 from hologram.graph.kernel.ir import Accumulate, Buffer, Loop, Stmt, Store
 from hologram.ir.instruction import Ins
@@ -178,10 +178,12 @@ class KernelWriter(StatementWriter):
         if hazardous:
             self._settle()
         self.in_lanes = True
-        if isinstance(p, Nest):
+        if self.mapping.prefetch is not None:
+            write_prefetched(self, self.mapping.prefetch, loop)
+        elif isinstance(p, Nest):
             (ElementWriter(self, p) if p.shares is None else MmaNestWriter(self, p)).write()
         else:
-            (_product_writer(p) if self.mapping.prefetch is None else PrefetchedMmaWriter)(self, p).write()
+            _product_writer(p)(self, p).write()
         self.in_lanes = False
         self.dirty = self.dirty or hazardous
 

@@ -50,7 +50,7 @@ class StatementWriter(Emitter):
 
     def _load(self, s: Ins) -> str:
         buffer, index = s.attrs
-        place = self.near.get((buffer, index)) if not s.args else None
+        place = self.near.get((buffer, index), self.ahead.get((buffer, index))) if not s.args else None
         element = (place or f"{buffer.name}[{self.integer(index)}]") + (" != 0" if buffer.dtype.kind == "b" else "")
         mask = [m for m in (self.live, *(self.env[a] for a in s.args)) if m]
         zero = self.scalars.literal(s.dtype, bytes(s.dtype.itemsize))

@@ -3,29 +3,31 @@ blocks.
 
 A factor is a *tile*: lines of neighbours in memory, whole pieces of 16 bytes. What does not depend on the loop is *kept*: brought once, before it.
 What does is *walked*: there are two buffers, one in use while the other is filled with the next block's. Products that read the same elements, be it
-down or across, have one tile.
+down or across, have one tile. What element-wise nests read of the block's columns is walked too, and what they read of rows is read before the loop.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from hologram.backends.c.analysis.gemm import Product, Side, integers_in
 from hologram.backends.c.analysis.matrix_units import F16_DEPTH, is_f16, is_fragment
-from hologram.backends.c.analysis.tiles import Tiles
-from hologram.backends.c.analysis.vectors import ACCESS_BYTES, divides
+from hologram.backends.c.analysis.tiles import Nest, Tiles
+from hologram.backends.c.analysis.vectors import ACCESS_BYTES, Access, divides
 from hologram.graph.kernel.ir import Buffer, Kernel, Loop
 from hologram.ir.instruction import Ins
 from hologram.ir.symbolic import Expr, Int, atoms, split_linear
 
 PIECE = ACCESS_BYTES // 2  # elements of 16 bits
 BANKS = 8  # pieces in different banks
-MAX_BYTES = 96 * 1024  # of all tiles: what each device from sm_80 on can supply
+MAX_COLUMNS = 8  # of an item, that a run of nests has at a time
+MAX_BYTES = 99 * 1024  # of all tiles: what each device from sm_80 on can supply
 
 
 class Tile(NamedTuple):
-    """``lines`` of ``pieces``, ``step`` elements apart, from element ``start`` of a buffer on; zeros stand for lines from ``there`` on, and for
-    elements of a line from ``end`` on."""
+    """``lines`` of ``pieces`` of 16 bytes, ``step`` elements apart, from element ``start`` of a buffer on; zeros stand for lines from ``there`` on, and
+    for elements of a line from ``end`` on."""
 
     buffer: Buffer
     start: Int
@@ -41,6 +43,11 @@ class Tile(NamedTuple):
         return self[:5]
 
     @property
+    def piece(self) -> int:
+        """Elements of a piece."""
+        return ACCESS_BYTES // self.buffer.dtype.itemsize
+
+    @property
     def stride(self) -> int:
         """Pieces from line to line: as many as can be permuted so that eight lines lie in different banks."""
         return next((n for n in (1, 2, 4) if self.pieces <= n), -(-self.pieces // BANKS) * BANKS)
@@ -52,13 +59,17 @@ class Tile(NamedTuple):
 
 class BlockPrefetch(NamedTuple):
     """``index`` are the instructions of the loop's body that say where tiles are. ``offsets``: bytes from the first tile, or, of walked tiles, from
-    the first of the buffer in use."""
+    the first of the buffer in use. ``of_rows`` are loads that the loop does not change, of what nests read of rows, ``of_columns`` the tiles of
+    what they read of columns. ``runs``: nests that are written a few columns at a time, one after the other; those but the first have none."""
 
     loop: Loop
     index: list[Ins]
     kept: list[Tile]
     walked: list[Tile]
     offsets: dict[tuple[object, ...], int]
+    runs: dict[Loop, list[Loop]]
+    of_rows: dict[Access, Nest]
+    of_columns: dict[Access, Tile]
 
     @property
     def kept_bytes(self) -> int:
@@ -86,22 +97,133 @@ def block_prefetch_of(kernel: Kernel, tiles: Tiles) -> BlockPrefetch | None:
     products = [p for p in tiles.nests.values() if isinstance(p, Product)]
     if len(loops) != 1 or not tiles.dynamic or any(p.shares is None or not is_f16(p) or p.rows.loop not in loops[0].body for p in products):
         return None
-    (loop,) = loops
-    found: dict[tuple[object, ...], Tile] = {}
-    for p in products:
-        for side in (s for s in (p.rows, p.columns) if not is_fragment(s)):
-            own = factor_tile(p, side)
-            if own is None:
+    found = _Finder(loops[0], tiles)
+    factors = found.factors(products)
+    if factors is None or loops[0].start != 0 or loops[0].limit is not None or loops[0].accs:
+        return None
+    of_rows, of_columns = found.loads()
+    vectors = list({t.key: t for t in of_columns.values()}.values())
+    out = found.placed(factors, of_rows, of_columns, vectors)
+    if out.nbytes > MAX_BYTES:
+        out = found.placed(factors, of_rows, {}, [])
+    return out if out.walked and out.nbytes <= MAX_BYTES else None
+
+
+class _Finder:
+    """What is found of one loop. ``index``: the instructions of its body that say where walked tiles are."""
+
+    def __init__(self, loop: Loop, tiles: Tiles) -> None:
+        self.loop, self.tiles = loop, tiles
+        self.own = {s for s in loop.body if isinstance(s, Ins)}
+        self.named = {s.name: s for s in self.own if s.name}
+        self.index: set[Ins] = set()
+
+    def factors(self, products: list[Product]) -> list[Tile] | None:
+        """The tiles of all factors; None where one has none."""
+        found: dict[tuple[object, ...], Tile] = {}
+        for p in products:
+            for side in (s for s in (p.rows, p.columns) if not is_fragment(s)):
+                own = factor_tile(p, side)
+                if own is None or self._needed(own) is None:
+                    return None
+                other = found.get(own.key, own)
+                found[own.key] = own._replace(lines=max(own.lines, other.lines), pieces=max(own.pieces, other.pieces))
+        return list(found.values())
+
+    def loads(self) -> tuple[dict[Access, Nest], dict[Access, Tile]]:
+        """What element-wise nests read of rows, which is the same for each block, and of columns."""
+        of_rows: dict[Access, Nest] = {}
+        of_columns: dict[Access, Tile] = {}
+        for s in self.loop.body:
+            p = self.tiles.nests.get(s) if isinstance(s, Loop) else None
+            if not isinstance(p, Nest):
+                continue
+            inner = {i.name for i in p.order if i.name}
+            for load in (i for i in p.order if i.op == "load" and not i.args and i.attrs[0].role == "in"):
+                buffer, at = load.attrs
+                names = _names([at])
+                if names & inner:
+                    continue
+                if load in p.rows.loop.body and not self._is_walked([at]):
+                    of_rows[buffer, at] = p
+                tile = _vector(p, buffer, at) if p.rows.loop.var not in names and p.columns.loop.start == 0 else None
+                if tile is not None and self._is_walked([at]) and self._needed(tile) is not None:
+                    of_columns[buffer, at] = tile
+        return of_rows, of_columns
+
+    def placed(self, factors: list[Tile], of_rows: dict[Access, Nest], of_columns: dict[Access, Tile], vectors: list[Tile]) -> BlockPrefetch:
+        tiles = [*factors, *vectors]
+        kept = [t for t in tiles if not self._is_walked(t[1:5])]
+        walked = [t for t in tiles if t not in kept]
+        offsets: dict[tuple[object, ...], int] = {}
+        for group in (kept, walked):
+            at = 0
+            for t in group:
+                offsets[t.key] = at
+                at += t.nbytes
+        order = [s for s in self.loop.body if isinstance(s, Ins) and s in self.index]
+        return BlockPrefetch(self.loop, order, kept, walked, offsets, _runs(self.loop, self.tiles), of_rows, of_columns)
+
+    def _is_walked(self, integers: Sequence[Int]) -> bool:
+        """Whether integers depend on the loop."""
+        return bool(_names(integers) & {self.loop.var, *self.named})
+
+    def _needed(self, t: Tile) -> set[Ins] | None:
+        """The instructions of the loop's body from which it is computed where a tile is; None where memory is read for that."""
+        wanted, seen = [self.named[n] for n in _names(t[1:5]) if n in self.named], set[Ins]()
+        while wanted:
+            s = wanted.pop()
+            if s in seen:
+                continue
+            if s.op == "load":
                 return None
-            other = found.get(own.key, own)
-            found[own.key] = own._replace(lines=max(own.lines, other.lines), pieces=max(own.pieces, other.pieces))
-    return _placed(loop, list(found.values()))
+            seen.add(s)
+            wanted += [a for a in s.args if isinstance(a, Ins) and a in self.own]
+            wanted += [self.named[n] for n in integers_in(s) if n in self.named]
+        self.index |= seen
+        return seen
+
+
+def _names(integers: Sequence[Int]) -> set[str]:
+    return {a.name for e in integers if isinstance(e, Expr) for a in atoms(e)}
+
+
+def _vector(p: Nest, buffer: Buffer, at: Int) -> Tile | None:
+    """The tile of what a nest reads of its columns, one line; None where it does not lie in whole pieces but for its end."""
+    along, piece = split_linear(at, p.columns.loop.var), ACCESS_BYTES // buffer.dtype.itemsize
+    if along is None or along[0] != 1 or not divides(piece, along[1]) or p.columns.size % piece:
+        return None
+    end = p.columns.size if p.columns.loop.limit is None else p.columns.loop.limit
+    return Tile(buffer, along[1], 0, 1, end, 1, p.columns.size // piece)
+
+
+def _runs(loop: Loop, tiles: Tiles) -> dict[Loop, list[Loop]]:
+    """Products of which an element-wise nest needs its own elements, and that nest: of a few columns at a time less is in registers than of all. And
+    products whose rows items have."""
+    out: dict[Loop, list[Loop]] = {}
+    run: list[Loop] = []
+    for s in loop.body:
+        p = tiles.nests.get(s) if isinstance(s, Loop) else None
+        if p is None or (run and tiles.nests[run[0]].columns.size != p.columns.size):
+            run = []
+        if p is None:
+            continue
+        assert isinstance(s, Loop)
+        out[s] = [s]
+        if isinstance(p, Product):
+            run = [] if is_fragment(p.rows) else [*run, s]
+            continue
+        if run and not p.accs and not p.row_stores:
+            out.update({each: [] for each in (*run, s)})
+            out[run[0]] = [*run, s]
+        run = []
+    return out
 
 
 def factor_tile(p: Product, side: Side) -> Tile | None:
     """The tile of one side of a product; None where it does not lie in whole pieces."""
     (v,) = side.staged
-    if v.op != "load" or v.args or side.loop.start != 0:
+    if v.op != "load" or v.args or v.attrs[0].role != "in" or side.loop.start != 0:
         return None
     for by_terms in (True, False):
         near, far = (p.down.var, side.loop.var) if by_terms else (side.loop.var, p.down.var)
@@ -119,42 +241,3 @@ def factor_tile(p: Product, side: Side) -> Tile | None:
     if not all(divides(PIECE, x) for x in (start, step, end)) or (p.down.limit is not None and p.terms != padded):
         return None
     return Tile(v.attrs[0], start, step, lines if there is None else there, end, of_lines, elements // PIECE)
-
-
-def _placed(loop: Loop, tiles: list[Tile]) -> BlockPrefetch | None:
-    kept: list[Tile] = []
-    walked: list[Tile] = []
-    index: dict[Ins, None] = {}
-    named = {s.name: s for s in loop.body if isinstance(s, Ins) and s.name}
-    for t in tiles:
-        names = {a.name for e in (t.start, t.step, t.there, t.end) if isinstance(e, Expr) for a in atoms(e)}
-        needed = _needed([named[n] for n in names if n in named], named, loop)
-        if needed is None:
-            return None
-        index.update(dict.fromkeys(needed))
-        (walked if needed or loop.var in names else kept).append(t)
-    offsets: dict[tuple[object, ...], int] = {}
-    for group in (kept, walked):
-        at = 0
-        for t in group:
-            offsets[t.key] = at
-            at += t.nbytes
-    order = [s for s in loop.body if isinstance(s, Ins) and s in index]
-    out = BlockPrefetch(loop, order, kept, walked, offsets)
-    plain = loop.start == 0 and loop.limit is None and not loop.accs
-    return out if walked and plain and out.nbytes <= MAX_BYTES else None
-
-
-def _needed(wanted: list[Ins], named: dict[str, Ins], loop: Loop) -> set[Ins] | None:
-    """The instructions of a loop's body from which integers are computed; None where memory is read for that."""
-    own, seen = {s for s in loop.body if isinstance(s, Ins)}, set[Ins]()
-    while wanted:
-        s = wanted.pop()
-        if s in seen:
-            continue
-        if s.op == "load":
-            return None
-        seen.add(s)
-        wanted += [a for a in s.args if a in own]
-        wanted += [named[n] for n in integers_in(s) if n in named]
-    return seen

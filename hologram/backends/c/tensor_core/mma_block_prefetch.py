@@ -4,12 +4,15 @@
 
 from __future__ import annotations
 
-from hologram.backends.c.analysis.block_prefetch import BANKS, PIECE, BlockPrefetch, Tile
+from hologram.backends.c.analysis.block_prefetch import BANKS, MAX_COLUMNS, PIECE, BlockPrefetch, Tile
 from hologram.backends.c.analysis.gemm import ITEMS, Product, Side
 from hologram.backends.c.analysis.matrix_units import F16_DEPTH, SHARES
-from hologram.backends.c.analysis.vectors import ACCESS_BYTES
+from hologram.backends.c.analysis.vectors import ACCESS_BYTES, divides
 from hologram.backends.c.emitter import Emitter
+from hologram.backends.c.scalars import memory_name
+from hologram.backends.c.tensor_core.mma import MmaNestWriter
 from hologram.backends.c.tensor_core.mma_async_copy import AsyncCopyMmaWriter
+from hologram.graph.kernel.ir import Loop
 
 
 class BlockPrefetchWriter:
@@ -24,62 +27,78 @@ class BlockPrefetchWriter:
         f.do("const u32 hg_shared_at = hg_shared_address(hg_shared);")
         w.barrier()  # others may still read what the iteration before had there
         f.open("")
-        self._bring(p.kept, "hg_shared_at", name, name)
-        self._bring_block("0", name)
-        f.do("hg_brought();")
+        for t in p.kept:
+            self._bring(t, "hg_shared_at")
+        self._bring_block("0")
         f.close()
+        self._read_rows()
         f.open(f"for (i64 {name} = 0; {name} < {stop}; ++{name})")
         f.do("hg_await_all();")
         w.barrier()  # what all have brought is there, and the other buffer is read no more
         f.open(f"if ({name} + 1 < {stop})")
-        self._bring_block(f"({name} + 1)", name)
-        f.do("hg_brought();")
+        self._bring_block(f"({name} + 1)")
         f.close()
-        f.do(f"const u32 hg_walked = {self._buffer(name)};")
+        f.do(f"const u32 hg_buffer = {self._buffer(name)}, hg_walked = hg_shared_at + hg_buffer;")
+        for access, t in p.of_columns.items():
+            kind = memory_name(t.buffer.dtype)
+            at = f"(const u8 *)hg_shared + hg_buffer + {p.offsets[t.key]}u + (u32)hg_c * {t.buffer.dtype.itemsize}u"
+            w.ahead[access] = f"*(const {kind} *)({at})"
         w.block(p.loop.body)
         f.close()
-        w.dirty = False
+        w.dirty, w.ahead = False, {}
 
     def _buffer(self, block: str) -> str:
-        """The address of a block's walked tiles."""
-        return f"hg_shared_at + {self.prefetch.kept_bytes}u + (u32)({block} % 2) * {self.prefetch.block_bytes}u"
+        """Bytes from the first tile to a block's walked tiles."""
+        return f"{self.prefetch.kept_bytes}u + (u32)({block} % 2) * {self.prefetch.block_bytes}u"
 
-    def _bring_block(self, block: str, name: str) -> None:
-        """The walked tiles of a block."""
-        w, var = self.w, self.prefetch.loop.var
+    def _read_rows(self) -> None:
+        """What nests read of rows."""
+        for (buffer, index), p in self.prefetch.of_rows.items():
+            name = self.w.fresh("hg_of_rows")
+            self.f.do(f"{memory_name(buffer.dtype)} {name}[{p.rows.own}];")
+            MmaNestWriter(self.w, p).read_rows(buffer, index, name)
+            self.w.ahead[buffer, index] = f"{name}[hg_m]"
+
+    def _bring_block(self, block: str) -> None:
+        """The walked tiles of a block, and what was brought before."""
+        w = self.w
         env, known = dict(w.env), dict(w.integers)
-        self.f.do(f"const u32 hg_next = {self._buffer(block)};")
-        w.integers[var] = block
+        self.f.do(f"const u32 hg_next = hg_shared_at + {self._buffer(block)};")
+        w.integers[self.prefetch.loop.var] = block
         for s in self.prefetch.index:
             w.instruction(s)
-        self._bring(self.prefetch.walked, "hg_next", block, name)
+        for t in self.prefetch.walked:
+            self._bring(t, "hg_next")
+        self.f.do("hg_brought();")
         w.env, w.integers = env, known
 
-    def _bring(self, tiles: list[Tile], at: str, block: str, name: str) -> None:
-        for t in tiles:
-            self._bring_tile(t, f"{at} + {self.prefetch.offsets[t.key]}u")
-
-    def _bring_tile(self, t: Tile, at: str) -> None:
-        """Neighbouring items copy neighbouring pieces."""
+    def _bring(self, t: Tile, at: str) -> None:
+        """A tile, which begins at its offset from an address: neighbouring items copy neighbouring pieces."""
         w, f, total = self.w, self.f, t.lines * t.pieces
         w.unroll()
         f.open(f"for (int hg_s = 0; hg_s < {-(-total // ITEMS)}; ++hg_s)")
         f.do(f"const int hg_e = (int)hg_item + {ITEMS} * hg_s;")
-        if total % ITEMS:
-            f.do(f"if (hg_e >= {total}) break;")
+        f.open(f"if (hg_e < {total})" if total % ITEMS else "")
         f.do(f"const int hg_l = hg_e / {t.pieces}, hg_p = hg_e % {t.pieces};")
-        source = f"{w.integer(t.start)} + ({w.integer(t.step)}) * (i64)hg_l + hg_p * {PIECE}"
-        inside = []
-        if not (isinstance(t.there, int) and t.there >= t.lines):
-            inside.append(f"hg_l < {w.integer(t.there)}")
-        if not (isinstance(t.end, int) and t.end >= t.pieces * PIECE):
-            inside.append(f"hg_p * {PIECE} < {w.integer(t.end)}")
-        nbytes = str(ACCESS_BYTES)
-        if inside:
-            f.do(f"const bool hg_in = {' && '.join(inside)};")
-            source, nbytes = f"(hg_in ? {source} : 0)", f"hg_in ? {nbytes} : 0"
-        f.do(f"hg_bring({at} + {piece_at(t, 'hg_l', 'hg_p')}, {t.buffer.name} + {source}, {nbytes});")
+        source, nbytes = f"{w.integer(t.start)} + ({w.integer(t.step)}) * (i64)hg_l + hg_p * {t.piece}", self._bytes_there(t)
+        if nbytes != str(ACCESS_BYTES):
+            f.do(f"const int hg_nbytes = {nbytes};")
+            source, nbytes = f"(hg_nbytes ? {source} : 0)", "hg_nbytes"
+        f.do(f"hg_bring({at} + {self.prefetch.offsets[t.key]}u + {piece_at(t, 'hg_l', 'hg_p')}, {t.buffer.name} + {source}, {nbytes});")
         f.close()
+        f.close()
+
+    def _bytes_there(self, t: Tile) -> str:
+        """Of the piece ``hg_p`` of the line ``hg_l``."""
+        nbytes, inside, end = str(ACCESS_BYTES), [], self.w.integer(t.end)
+        if not (isinstance(t.there, int) and t.there >= t.lines):
+            inside.append(f"hg_l < {self.w.integer(t.there)}")
+        if not (isinstance(t.end, int) and t.end >= t.pieces * t.piece):
+            inside.append(f"hg_p * {t.piece} < {end}")
+            if not divides(t.piece, t.end):
+                left = f"({end} - hg_p * {t.piece})"
+                nbytes = f"(int)({left} < {t.piece} ? {left} * {t.buffer.dtype.itemsize} : {ACCESS_BYTES})"
+        return f"{' && '.join(inside)} ? {nbytes} : 0" if inside else nbytes
 
 
 def piece_at(t: Tile, line: str, piece: str) -> str:
@@ -87,6 +106,19 @@ def piece_at(t: Tile, line: str, piece: str) -> str:
     banks."""
     turn = f"({line}) & {BANKS - 1}" if t.stride >= BANKS else f"({line}) / {BANKS // t.stride} & {t.stride - 1}"
     return f"(u32)(({line}) * {t.stride * ACCESS_BYTES} + (({piece}) ^ ({turn})) * {ACCESS_BYTES})"
+
+
+def write_prefetched(writer: Emitter, prefetch: BlockPrefetch, loop: Loop) -> None:
+    """A nest of a kernel with such a loop, or the run that begins with it."""
+    assert writer.mapping.tiles is not None
+    nests = [writer.mapping.tiles.nests[each] for each in prefetch.runs.get(loop, [loop])]
+    columns = nests[0].columns.own if nests else 0
+    together = MAX_COLUMNS if len(nests) > 1 and columns % MAX_COLUMNS == 0 else columns
+    for first in range(0, columns, max(1, together)):
+        for p in nests:
+            one = PrefetchedMmaWriter(writer, p) if isinstance(p, Product) else MmaNestWriter(writer, p)
+            one.own_columns = (first, first + together)
+            one.write()
 
 
 class PrefetchedMmaWriter(AsyncCopyMmaWriter):
@@ -98,6 +130,22 @@ class PrefetchedMmaWriter(AsyncCopyMmaWriter):
         assert writer.mapping.prefetch is not None and p.shares == SHARES and p.columns.own % 4 == 0
         self.prefetch = writer.mapping.prefetch
         self.tiles = {side.loop.var: self.prefetch.of(self.p, side) for side, _ in self.brought}
+
+    def write(self) -> None:
+        """Where items have the rows, a few columns at a time: sums that are finished need no registers."""
+        (first, last), few = self.own_columns, MAX_COLUMNS
+        if len(self.brought) > 1 or (last - first) % few:
+            super().write()
+            return
+        self._begin()
+        for self.own_columns in [(at, at + few) for at in range(first, last, few)]:
+            self.f.open("")
+            self._sums(self.monoids[0], "")
+            self._panels()
+            self._finish("")
+            self.f.close()
+        self.w.near = {}
+        self.f.close()
 
     def _declare(self, side: Side, name: str) -> None:
         pass
@@ -150,7 +198,9 @@ class PrefetchedMmaWriter(AsyncCopyMmaWriter):
     def _column_fragments(self) -> None:
         side = self.p.columns
         self.f.do(f"u32 hg_b[{side.own // 2}][2];")
-        self._unrolled("hg_f", side.own // 4)
+        first, last = (n // 4 for n in self.own_columns)
+        self.w.unroll()
+        self.f.open(f"for (int hg_f = {first}; hg_f < {last}; ++hg_f)")
         line, piece = ("hg_f * 16", "(hg_step * 2)") if self.by_terms[side.loop.var] else ("hg_step * 16", "(hg_f * 2)")
         registers = ", ".join(f"hg_b[hg_f * 2 + {j}][{i}]" for j in (0, 1) for i in (0, 1))
         self.f.do(f"hg_matrices{self._suffix(side)}({registers}, {self._further(side, line, piece)});")
