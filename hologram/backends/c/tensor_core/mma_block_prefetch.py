@@ -76,11 +76,13 @@ class BlockPrefetchWriter:
         """A tile, which begins at its offset from an address: neighbouring items copy neighbouring pieces."""
         w, f, total = self.w, self.f, t.lines * t.pieces
         w.unroll()
-        f.open(f"for (int hg_s = 0; hg_s < {-(-total // ITEMS)}; ++hg_s)")
-        f.do(f"const int hg_e = (int)hg_item + {ITEMS} * hg_s;")
-        f.open(f"if (hg_e < {total})" if total % ITEMS else "")
-        f.do(f"const int hg_l = hg_e / {t.pieces}, hg_p = hg_e % {t.pieces};")
-        source, nbytes = f"{w.integer(t.start)} + ({w.integer(t.step)}) * (i64)hg_l + hg_p * {t.piece}", self._bytes_there(t)
+        f.open(f"for (u32 hg_s = 0; hg_s < {-(-total // ITEMS)}; ++hg_s)")
+        if ITEMS % t.pieces == 0:  # the item has the same piece of several lines
+            f.do(f"const u32 hg_l = (u32)hg_item / {t.pieces} + hg_s * {ITEMS // t.pieces}, hg_p = (u32)hg_item % {t.pieces};")
+        else:
+            f.do(f"const u32 hg_e = (u32)hg_item + hg_s * {ITEMS}, hg_l = hg_e / {t.pieces}, hg_p = hg_e % {t.pieces};")
+        f.open(f"if (hg_l < {t.lines})" if total % ITEMS else "")
+        source, nbytes = f"{w.integer(t.start)} + ({w.integer(t.step)}) * (i64)hg_l + (i64)hg_p * {t.piece}", self._bytes_there(t)
         if nbytes != str(ACCESS_BYTES):
             f.do(f"const int hg_nbytes = {nbytes};")
             source, nbytes = f"(hg_nbytes ? {source} : 0)", "hg_nbytes"
@@ -92,11 +94,11 @@ class BlockPrefetchWriter:
         """Of the piece ``hg_p`` of the line ``hg_l``."""
         nbytes, inside, end = str(ACCESS_BYTES), [], self.w.integer(t.end)
         if not (isinstance(t.there, int) and t.there >= t.lines):
-            inside.append(f"hg_l < {self.w.integer(t.there)}")
+            inside.append(f"(i64)hg_l < {self.w.integer(t.there)}")
         if not (isinstance(t.end, int) and t.end >= t.pieces * t.piece):
-            inside.append(f"hg_p * {t.piece} < {end}")
+            inside.append(f"(i64)hg_p * {t.piece} < {end}")
             if not divides(t.piece, t.end):
-                left = f"({end} - hg_p * {t.piece})"
+                left = f"({end} - (i64)hg_p * {t.piece})"
                 nbytes = f"(int)({left} < {t.piece} ? {left} * {t.buffer.dtype.itemsize} : {ACCESS_BYTES})"
         return f"{' && '.join(inside)} ? {nbytes} : 0" if inside else nbytes
 
@@ -165,25 +167,26 @@ class PrefetchedMmaWriter(AsyncCopyMmaWriter):
         self.f.close()
 
     def _first_address(self, side: Side) -> None:
-        """Of the line that the lane names for the first matrices."""
+        """Of the line that the lane names for the first matrices; of walked tiles, in the first of these: all of one form have the same."""
         (tile, walked), by_terms = self.tiles[side.loop.var], self.by_terms[side.loop.var]
         near, far = "hg_lane % 16", "hg_lane / 16"  # matrices one below the other first
         if (side is self.p.rows) != by_terms:
             near, far = "hg_lane / 16 * 8 + hg_lane % 8", "hg_lane / 8 % 2"
         if side is self.p.rows:
             near, far = (f"hg_top + {near}", far) if by_terms else (near, f"hg_top / {PIECE} + {far}")
-        at = f"{'hg_walked' if walked else 'hg_shared_at'} + {self.prefetch.offsets[tile.key]}u + {piece_at(tile, near, far)}"
-        self.f.do(f"const u32 {self._at(side)} = {at};")
+        start = "hg_walked" if walked else f"hg_shared_at + {self.prefetch.offsets[tile.key]}u"
+        self.f.do(f"const u32 {self._at(side)} = {start} + {piece_at(tile, near, far)};")
 
     def _at(self, side: Side) -> str:
         return "hg_rows_at" if side is self.p.rows else "hg_columns_at"
 
     def _further(self, side: Side, line: str, piece: str) -> str:
         """The address of a matrix that is so many lines and pieces from the first."""
-        tile, _ = self.tiles[side.loop.var]
+        tile, walked = self.tiles[side.loop.var]
         within = min(BANKS, tile.stride)
-        beyond = f" + {piece} / {within} * {within * ACCESS_BYTES}u" if tile.stride > BANKS else ""
-        return f"({self._at(side)} ^ (u32)({piece} % {within} * {ACCESS_BYTES})) + (u32)({line}) * {tile.stride * ACCESS_BYTES}u{beyond}"
+        beyond = f" + (u32)({piece} / {within} * {within * ACCESS_BYTES})" if tile.stride > BANKS else ""
+        constant = f"{self.prefetch.offsets[tile.key] if walked else 0}u + (u32)({line}) * {tile.stride * ACCESS_BYTES}u{beyond}"
+        return f"({self._at(side)} ^ (u32)({piece} % {within} * {ACCESS_BYTES})) + ({constant})"
 
     def _suffix(self, side: Side) -> str:
         return "" if self.by_terms[side.loop.var] else "_turned"
