@@ -86,7 +86,7 @@ class Mapping:
             self.local, self.dynamic = self.tiles.local, self.tiles.dynamic
             if self.prefetch is not None:
                 self.local = self.dynamic = self.prefetch.nbytes
-            self.resident = resident(self.tiles.registers)
+            self.resident = self.prefetch.resident if self.prefetch is not None else resident(self.tiles.registers)
 
     @property
     def register_scratch(self) -> dict[Buffer, tuple[int, ...]]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hologram.backends.c.analysis.gemm import Product, Side, integers_in
+from hologram.backends.c.analysis.gemm import MAX_SUM_REGISTERS, Product, Side, integers_in
 from hologram.backends.c.analysis.matrix_units import F16_DEPTH, is_f16, is_fragment
 from hologram.backends.c.analysis.tiles import Nest, Tiles
 from hologram.backends.c.analysis.vectors import ACCESS_BYTES, Access, divides
@@ -26,8 +26,8 @@ MAX_BYTES = 99 * 1024  # of all tiles: what each device from sm_80 on can supply
 
 
 class Tile(NamedTuple):
-    """``lines`` of ``pieces`` of 16 bytes, ``step`` elements apart, from element ``start`` of a buffer on; zeros stand for lines from ``there`` on, and
-    for elements of a line from ``end`` on."""
+    """``lines`` of ``pieces`` of 16 bytes, ``step`` elements apart, from element ``start`` of a buffer on; zeros stand for lines from ``there`` on,
+    and for elements of a line from ``end`` on."""
 
     buffer: Buffer
     start: Int
@@ -58,18 +58,20 @@ class Tile(NamedTuple):
 
 
 class BlockPrefetch(NamedTuple):
-    """``index`` are the instructions of the loop's body that say where tiles are. ``offsets``: bytes from the first tile, or, of walked tiles, from
+    """``placing`` are the instructions of the loop's body that say where tiles are. ``offsets``: bytes from the first tile, or, of walked tiles, from
     the first of the buffer in use. ``of_rows`` are loads that the loop does not change, of what nests read of rows, ``of_columns`` the tiles of
-    what they read of columns. ``runs``: nests that are written a few columns at a time, one after the other; those but the first have none."""
+    what they read of columns. ``runs``: nests that are written a few columns at a time, one after the other; those but the first have none.
+    ``resident``: groups of a unit that their items' registers allow."""
 
     loop: Loop
-    index: list[Ins]
+    placing: list[Ins]
     kept: list[Tile]
     walked: list[Tile]
     offsets: dict[tuple[object, ...], int]
     runs: dict[Loop, list[Loop]]
     of_rows: dict[Access, Nest]
     of_columns: dict[Access, Tile]
+    resident: int
 
     @property
     def kept_bytes(self) -> int:
@@ -162,7 +164,17 @@ class _Finder:
                 offsets[t.key] = at
                 at += t.nbytes
         order = [s for s in self.loop.body if isinstance(s, Ins) and s in self.index]
-        return BlockPrefetch(self.loop, order, kept, walked, offsets, _runs(self.loop, self.tiles), of_rows, of_columns)
+        ahead = {**of_rows, **of_columns}
+        return BlockPrefetch(self.loop, order, kept, walked, offsets, _runs(self.loop, self.tiles), of_rows, of_columns, self._resident(set(ahead)))
+
+    def _resident(self, ahead: set[Access]) -> int:
+        """Two groups, which 128 registers of an item make possible, where ptxas spills little: no conditions, and no masks where much is held."""
+        nests = [self.tiles.nests[s] for s in self.loop.body if isinstance(s, Loop) and s in self.tiles.nests]
+        own = [s for p in nests for s in p.order if not (isinstance(p, Product) and s in (*p.rows.staged, *p.columns.staged))]
+        plain = [s for s in own if s.op not in ("index", "inside") and (s.op != "load" or s.attrs[0].role == "scratch" or s.attrs[:2] in ahead)]
+        limits = [side.loop.limit for p in nests for side in (p.rows, p.columns)]
+        much = self.tiles.registers > MAX_SUM_REGISTERS or sum(isinstance(p, Product) and not is_fragment(p.rows) for p in nests) > 1
+        return 1 if any(n is not None for n in limits) or (much and len(plain) < len(own)) else 2
 
     def _is_walked(self, integers: Sequence[Int]) -> bool:
         """Whether integers depend on the loop."""

@@ -1,6 +1,4 @@
-"""Products of a serial loop over blocks, whose factors are prefetched a block ahead (:mod:`..analysis.block_prefetch`).
-
-"""
+"""Products of a serial loop over blocks, whose factors are prefetched a block ahead (:mod:`..analysis.block_prefetch`)."""
 
 from __future__ import annotations
 
@@ -65,7 +63,7 @@ class BlockPrefetchWriter:
         env, known = dict(w.env), dict(w.integers)
         self.f.do(f"const u32 hg_next = hg_shared_at + {self._buffer(block)};")
         w.integers[self.prefetch.loop.var] = block
-        for s in self.prefetch.index:
+        for s in self.prefetch.placing:
             w.instruction(s)
         for t in self.prefetch.walked:
             self._bring(t, "hg_next")
