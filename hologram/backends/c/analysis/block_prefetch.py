@@ -112,13 +112,13 @@ def block_prefetch_of(kernel: Kernel, tiles: Tiles) -> BlockPrefetch | None:
 
 
 class _Finder:
-    """What is found of one loop. ``index``: the instructions of its body that say where walked tiles are."""
+    """What is found of one loop. ``placing``: the instructions of its body that say where walked tiles are."""
 
     def __init__(self, loop: Loop, tiles: Tiles) -> None:
         self.loop, self.tiles = loop, tiles
         self.own = {s for s in loop.body if isinstance(s, Ins)}
         self.named = {s.name: s for s in self.own if s.name}
-        self.index: set[Ins] = set()
+        self.placing: set[Ins] = set()
 
     def factors(self, products: list[Product]) -> list[Tile] | None:
         """The tiles of all factors; None where one has none."""
@@ -163,7 +163,7 @@ class _Finder:
             for t in group:
                 offsets[t.key] = at
                 at += t.nbytes
-        order = [s for s in self.loop.body if isinstance(s, Ins) and s in self.index]
+        order = [s for s in self.loop.body if isinstance(s, Ins) and s in self.placing]
         ahead = {**of_rows, **of_columns}
         return BlockPrefetch(self.loop, order, kept, walked, offsets, _runs(self.loop, self.tiles), of_rows, of_columns, self._resident(set(ahead)))
 
@@ -177,7 +177,7 @@ class _Finder:
         return 1 if any(n is not None for n in limits) or (much and len(plain) < len(own)) else 2
 
     def _is_walked(self, integers: Sequence[Int]) -> bool:
-        """Whether integers depend on the loop."""
+        """Whether some of them depend on the loop."""
         return bool(_names(integers) & {self.loop.var, *self.named})
 
     def _needed(self, t: Tile) -> set[Ins] | None:
@@ -192,7 +192,7 @@ class _Finder:
             seen.add(s)
             wanted += [a for a in s.args if isinstance(a, Ins) and a in self.own]
             wanted += [self.named[n] for n in integers_in(s) if n in self.named]
-        self.index |= seen
+        self.placing |= seen
         return seen
 
 
