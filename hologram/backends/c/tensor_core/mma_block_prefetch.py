@@ -1,12 +1,12 @@
 """Products of a serial loop over blocks, whose factors are prefetched a block ahead (:mod:`..analysis.block_prefetch`).
 
-A turn of the loop waits for its walked tiles, meets at the one barrier that it has, issues the copies of the next block's, and then computes: all that
-it reads is in shared memory, whole, and what is under way has the time of a block, some 1,300 cycles or more, where memory takes 600 to 800. Fragments
-of kept tiles are read by ``ldmatrix`` too: in registers they would save a ninth of these, but two groups have none to spare.
+A turn of the loop waits for its walked tiles, meets at the one barrier that it has, issues the copies of the next block's, and then computes: all
+that it reads is in shared memory, whole, and what is under way has the time of a block, some 1,300 cycles or more, where memory takes 600 to 800.
+Fragments of kept tiles are read by ``ldmatrix`` too: in registers they would save a ninth of these, but two groups have none to spare.
 
-What bounds a block of 64 keys or queries for a group of 128 rows of 64 elements, in cycles of a unit of an H200: matrix units, ``mma.sync`` at 0.62 of
-their peak; shared memory, 4 for an ``ldmatrix`` of a warp and 1 for 128 bytes copied; and issue, an instruction a cycle in each of four parts. Two
-groups of 8 warps, with 128 registers an item, hide one's latencies behind the other's work. This is a prediction; only panels were measured.
+What bounds a block of 64 keys or queries for a group of 128 rows of 64 elements, in cycles of a unit of an H200: matrix units, ``mma.sync`` at 0.62
+of their peak; shared memory, 4 for an ``ldmatrix`` of a warp and 1 for 128 bytes copied; and issue, an instruction a cycle in each of four parts.
+Two groups of 8 warps, with 128 registers an item, hide one's latencies behind the other's work. This is a prediction; only panels were measured.
 
 ============================  ============  =============  =====================  ===================
 kernel                        matrix units  shared memory  issue (instructions)   by panels, measured
