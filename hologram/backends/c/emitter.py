@@ -35,6 +35,7 @@ class Emitter(ABC):
         self.shared_pointers: list[str] = []
         self.in_lanes = False
         self.near: dict[Access, str] = {}  # where the neighbours are that an item takes at one time
+        self.ahead: dict[Access, str] = {}  # where what was read ahead is
         self.live: str | None = None  # in lanes that scan: whether this item has an element
         self.dirty = False  # whether memory of these was accessed since all items met
         self.both_ways = (loaded(kernel.body) & stored(kernel.body)) - set(self.mapping.register_scratch)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from hologram.backends.c.accumulators import Monoid
 from hologram.backends.c.analysis.accesses import in_place, loaded, stored
+from hologram.backends.c.analysis.block_prefetch import block_prefetch_of
 from hologram.backends.c.analysis.gemm import ITEMS, Product, in_shared_memory, product_of, resident
 from hologram.backends.c.analysis.matrix_units import f16_panel_bytes, is_f16, mma_tiles_of, on_matrix_units, products_of
 from hologram.backends.c.analysis.scans import find_turns, neighbours
@@ -42,13 +43,14 @@ class Mapping:
 
     ``by_item``: a parallel iteration is an item's; ``by_subgroup``: it is a subgroup's. ``local``: bytes of memory that a group shares, at most.
     ``workspace``: bytes of a group's workspace, 0 where scratch is shared memory. ``product``: the one that the kernel is, ``on_matrix_units`` or
-    not. ``tiles``: the nests of lanes in lanes, if the kernel has scratch and such. ``resident``: groups that a unit should have registers for.
+    not. ``tiles``: the nests of lanes in lanes, if the kernel has scratch and such; ``prefetch``: which of their factors are brought a block ahead.
+    ``resident``: groups that a unit should have registers for.
     ``dynamic``: bytes of shared memory that the launch has to supply.
     """
 
     __slots__ = (
         "items", "width", "iterations", "by_item", "by_subgroup", "in_workspace", "workspace", "local", "product", "on_matrix_units", "resident",
-        "dynamic", "tiles",
+        "dynamic", "tiles", "prefetch",
     )  # fmt: skip
 
     def __init__(self, kernel: Kernel, scalars: Scalars, precision: str = "exact") -> None:
@@ -62,6 +64,7 @@ class Mapping:
         self.tiles = (mma_tiles_of(kernel) if units else None) or tiles_of(kernel, most, scalars.dialect.subgroup_barrier is not None)
         if self.tiles is None and product is None:
             self.tiles = products_of(kernel, most, units, tf32)
+        self.prefetch = block_prefetch_of(kernel, self.tiles) if self.tiles is not None else None
         self.by_item = not lanes and not kernel.scratch
         self.by_subgroup = scalars.dialect.subgroup_barrier is not None and self.tiles is None and _of_subgroups(lanes)
         in_registers = scalars.dialect.subgroup_barrier is not None
@@ -89,7 +92,9 @@ class Mapping:
         if self.tiles is not None:
             self.items = self.width = ITEMS
             self.local, self.dynamic = self.tiles.local, self.tiles.dynamic
-            self.resident = resident(self.tiles.registers)
+            if self.prefetch is not None:
+                self.local = self.dynamic = self.prefetch.nbytes
+            self.resident = self.prefetch.resident if self.prefetch is not None else resident(self.tiles.registers)
 
     @property
     def register_scratch(self) -> dict[Buffer, tuple[int, ...]]:

@@ -26,6 +26,7 @@ from hologram.backends.c.shared_memory_gemm import SharedMemoryGemmWriter
 from hologram.backends.c.statements import StatementWriter
 from hologram.backends.c.tensor_core.mma import MmaNestWriter, MmaWriter
 from hologram.backends.c.tensor_core.mma_async_copy import AsyncCopyMmaWriter
+from hologram.backends.c.tensor_core.mma_block_prefetch import BlockPrefetchWriter, write_prefetched
 from hologram.dtypes import uint64
 from hologram.graph.kernel.ir import Accumulate, Buffer, Loop, Stmt, Store
 from hologram.ir.instruction import Ins
@@ -159,6 +160,8 @@ class KernelWriter(StatementWriter):
             self.in_lanes = False
         elif self.mapping.tiles is not None and loop in self.mapping.tiles.nests:
             self._tile(loop)
+        elif self.mapping.prefetch is not None and loop is self.mapping.prefetch.loop:
+            BlockPrefetchWriter(self, self.mapping.prefetch).write(name)
         elif loop.kind == "lanes" and any(isinstance(s, Loop) and s.kind == "lanes" for s in loop.body):
             self._serial(loop, name)  # the lanes are those of the loop inside
         elif loop.kind == "lanes" and not self.mapping.by_item:
@@ -174,7 +177,9 @@ class KernelWriter(StatementWriter):
         if hazardous:
             self._settle()
         self.in_lanes = True
-        if isinstance(p, Nest):
+        if self.mapping.prefetch is not None:
+            write_prefetched(self, self.mapping.prefetch, loop)
+        elif isinstance(p, Nest):
             (ElementWriter(self, p) if p.shares is None else MmaNestWriter(self, p)).write()
         else:
             _product_writer(p)(self, p).write()

@@ -29,6 +29,7 @@ class NestWriter:
     def __init__(self, writer: Emitter, p: Nest | Product) -> None:
         self.w, self.f = writer, writer.f
         self.nest = p
+        self.own_columns = (0, p.columns.own)  # those of the item that are written: all, or some at a time
 
     def _declare_items(self) -> None:
         """Where the item's rows and columns are in the block."""
@@ -46,11 +47,17 @@ class NestWriter:
         self.w.unroll()
         self.f.open(f"for (int {name} = 0; {name} < {count}; ++{name})")
 
+    def _each_column(self, together: int = 1) -> None:
+        """For each of the item's columns, so many at a time."""
+        first, last = (n // together for n in self.own_columns)
+        self.w.unroll()
+        self.f.open(f"for (int hg_n = {first}; hg_n < {last}; ++hg_n)")
+
     @contextmanager
     def _elements(self) -> Iterator[None]:
         """For each of the item's elements."""
         self._unrolled("hg_m", self.nest.rows.own)
-        self._unrolled("hg_n", self.nest.columns.own)
+        self._each_column()
         yield
         self.f.close()
         self.f.close()
@@ -170,7 +177,7 @@ class ElementWriter(NestWriter):
         """The columns of a row."""
         p = self.p
         self._emit([s for s in p.rows.loop.body if isinstance(s, Ins) and not self._follows(s)])
-        self._unrolled("hg_n", p.columns.own)
+        self._each_column()
         with self._scope(column="hg_c"):
             self._place_column()
             inside = [*self._within("hg_c", p.columns), *self._within("hg_row_at", p.rows)]

@@ -34,6 +34,17 @@ class SharedMemoryGemmWriter(NestWriter):
         self.paged = p.terms > PAGE
 
     def write(self) -> None:
+        self._begin()
+        for m in self.monoids:
+            self._sums(m, "")
+            if self.paged:
+                self._sums(m, "_all")
+        self._panels()
+        self._finish("_all" if self.paged else "")
+        self.w.near = {}
+        self.f.close()
+
+    def _begin(self) -> None:
         p, f = self.p, self.f
         f.open("")
         self._declare_items()
@@ -43,14 +54,6 @@ class SharedMemoryGemmWriter(NestWriter):
         for side, name in ((p.rows, "hg_row0"), (p.columns, "hg_column0")):
             self._start(side, name)
             self._declare(side, name)
-        for m in self.monoids:
-            self._sums(m, "")
-            if self.paged:
-                self._sums(m, "_all")
-        self._panels()
-        self._finish("_all" if self.paged else "")
-        self.w.near = {}
-        f.close()
 
     def _loops(self) -> dict[str, str]:
         return {**super()._loops(), "down": self.p.down.var}

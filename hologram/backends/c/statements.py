@@ -53,8 +53,8 @@ class StatementWriter(Emitter):
         return self._of_halves(s) or self.scalars.row(s.op, s.attrs, tuple(a.dtype for a in s.args), s.dtype, [self.env[a] for a in s.args])
 
     def _of_halves(self, s: Ins) -> str | None:
-        """A float32 sum, difference or product of 16-bit floats that is rounded to their type, as the dialect's instruction for 16-bit floats. Float32
-        has more than twice their digits and two more, so that the second rounding changes nothing (Figueroa 1995)."""
+        """A float32 sum, difference or product of 16-bit floats that is rounded to their type, as the dialect's instruction for these. Float32 has more
+        than twice their digits and two more, so that the second rounding changes nothing (Figueroa 1995)."""
         of = s.args[0] if s.args else None
         if s.opname != "cast" or s.dtype not in (dtypes.float16, dtypes.bfloat16) or not isinstance(of, Ins) or of.dtype is not dtypes.float32:
             return None
@@ -76,7 +76,7 @@ class StatementWriter(Emitter):
 
     def _load(self, s: Ins) -> str:
         buffer, index = s.attrs
-        place = self.near.get((buffer, index)) if not s.args else None
+        place = self.near.get((buffer, index), self.ahead.get((buffer, index))) if not s.args else None
         element = (place or f"{buffer.name}[{self.integer(index)}]") + (" != 0" if buffer.dtype.kind == "b" else "")
         mask = [m for m in (self.live, *(self.env[a] for a in s.args)) if m]
         zero = self.scalars.literal(s.dtype, bytes(s.dtype.itemsize))

@@ -15,8 +15,10 @@ from hologram.backends.c.emitter import Emitter
 from hologram.backends.c.nests import ElementWriter, NestWriter
 from hologram.backends.c.shared_memory_gemm import SharedMemoryGemmWriter
 from hologram.dtypes import DType
+from hologram.graph.kernel.ir import Buffer
 from hologram.ir.instruction import Ins
 from hologram.ir.op import TABLE
+from hologram.ir.symbolic import Int
 
 _MMA = """\
 static __device__ __forceinline__ void hg_mma_{kind}(f32 &c0, f32 &c1, f32 &c2, f32 &c3, u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1) {{
@@ -66,6 +68,18 @@ class MmaNestWriter(ByWarps, ElementWriter):
         self.short = {s for s in p.order if s.opname == "exp" and s in rough}
         if self.short:
             writer.scalars.functions.setdefault("hg_short_exp", _SHORT_EXP)
+
+    def read_rows(self, buffer: Buffer, index: Int, name: str) -> None:
+        """An element of each of the item's rows, to registers."""
+        self.f.open("")
+        self._declare_items()
+        self._start(self.p.rows, "hg_row0")
+        self._unrolled("hg_m", self.p.rows.own)
+        with self._scope(row="hg_r"):
+            self._place_row()
+            self.f.do(f"{name}[hg_m] = {buffer.name}[{self.w.integer(index)}];")
+        self.f.close()
+        self.f.close()
 
     def _rough(self) -> set[Ins]:
         """float32 of which all that is wanted is sums of rows, or 16-bit floats, after sums and products."""
@@ -133,7 +147,7 @@ class MmaWriter(ByWarps, SharedMemoryGemmWriter):
     def _multiply(self) -> None:
         """The instructions of a step, on the registers ``hg_a`` and ``hg_b``."""
         self._unrolled("hg_m", self.p.rows.own // 2)
-        self._unrolled("hg_n", self.p.columns.own // 2)
+        self._each_column(2)
         name = self.sums[self.monoids[0]]
         sums = ", ".join(f"{name}[hg_m * 2 + {i}][hg_n * 2 + {j}]" for i in (0, 1) for j in (0, 1))
         parts = ", ".join([*(f"hg_a[hg_m][{i}]" for i in range(4)), *(f"hg_b[hg_n][{i}]" for i in range(2))])

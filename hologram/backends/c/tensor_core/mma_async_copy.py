@@ -43,6 +43,11 @@ static __device__ __forceinline__ void hg_await() {{ /* all panels but the last 
   asm volatile("cp.async.wait_group {STAGES - 2};" : : : "memory");
 }}
 """,
+    "hg_await_all": """\
+static __device__ __forceinline__ void hg_await_all() {
+  asm volatile("cp.async.wait_group 0;" : : : "memory");
+}
+""",
     **{
         f"hg_matrices{suffix}": f"""\
 static __device__ __forceinline__ void hg_matrices{suffix}(u32 &r0, u32 &r1, u32 &r2, u32 &r3, const u32 at) {{

@@ -175,7 +175,7 @@ static inline void hg_ptx(const char *text, unsigned &r0, unsigned &r1, unsigned
   r0 = r[0], r1 = r[1];
 }
 
-/* cp.async: an item's copies are done as late as they may be, when it waits for their group. */
+/* cp.async: an item's copies are done as late as they may be, when it waits for their group, and spoil what was there as early as they may, at once. */
 struct hg_copy { unsigned to; const void *from; int nbytes, group; };
 enum { HG_COPIES = 64 };
 static hg_copy hg_copies[HG_MAX_ITEMS][HG_COPIES];
@@ -185,6 +185,7 @@ static inline void hg_ptx(const char *text, unsigned to, const void *from, int n
   const int64_t me = hg_item_now;
   if (hg_copied[me] == HG_COPIES) __builtin_trap();
   hg_copies[me][hg_copied[me]++] = {to, from, nbytes, hg_group_of[me]};
+  memset(hg_base + to, 0xFF, 16);
 }
 static inline void hg_ptx(const char *text) {
   const int64_t me = hg_item_now;

@@ -45,6 +45,20 @@ static int release(int64_t first, int64_t last, int64_t what) {
   return 1;
 }
 
+/* Lets a team go on until it waits for others or has ended; whether any of it did. */
+static int run_team(int64_t first, int64_t last) {
+  int moved = 0;
+  do {
+    for (int64_t i = first; i < last; ++i)
+      if (scope[i] == 0) {
+        hg_item_now = i;
+        moved = 1;
+        swapcontext(&scheduler, &items[i]);
+      }
+  } while (release(first, last, 1));
+  return moved;
+}
+
 static int run_group(int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     if (!stacks[i]) stacks[i] = malloc(STACK);
@@ -55,18 +69,11 @@ static int run_group(int64_t count) {
     makecontext(&items[i], entry, 0);
     scope[i] = 0;
   }
-  for (;;) {
+  for (;;) { /* each team goes as far as it can before the next one starts, so that a barrier that is missing is missed */
     int64_t ended = 0, moved = 0;
-    for (int64_t i = 0; i < count; ++i) {
-      if (scope[i] == 0) {
-        hg_item_now = i;
-        moved = 1;
-        swapcontext(&scheduler, &items[i]);
-      }
-      ended += scope[i] == -1;
-    }
+    for (int64_t t = 0; t < count; t += HG_TEAM) moved |= run_team(t, t + HG_TEAM < count ? t + HG_TEAM : count);
+    for (int64_t i = 0; i < count; ++i) ended += scope[i] == -1;
     if (ended == count) return 0;
-    for (int64_t t = 0; t < count; t += HG_TEAM) moved |= release(t, t + HG_TEAM < count ? t + HG_TEAM : count, 1);
     moved |= release(0, count, 2);
     if (!moved) return 1;
   }
