@@ -53,8 +53,8 @@ class StatementWriter(Emitter):
         return self._of_halves(s) or self.scalars.row(s.op, s.attrs, tuple(a.dtype for a in s.args), s.dtype, [self.env[a] for a in s.args])
 
     def _of_halves(self, s: Ins) -> str | None:
-        """A float32 sum, difference or product of 16-bit floats that is rounded to their type, as the dialect's instruction for these. Float32 has more
-        than twice their digits and two more, so that the second rounding changes nothing (Figueroa 1995)."""
+        """A float32 sum, difference or product of 16-bit floats that is rounded to their type, as the dialect's instruction for these. Float32 has
+        more than twice their digits and two more, so that the second rounding changes nothing (Figueroa 1995)."""
         of = s.args[0] if s.args else None
         if s.opname != "cast" or s.dtype not in (dtypes.float16, dtypes.bfloat16) or not isinstance(of, Ins) or of.dtype is not dtypes.float32:
             return None

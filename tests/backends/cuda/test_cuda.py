@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.build import build
+from hologram.backends.c.dialects import CUDA
 from hologram.backends.cuda import device as cuda_device
 from hologram.backends.cuda import executable, library
 from hologram.backends.device.backend import DeviceBackend
@@ -23,12 +24,12 @@ from hologram.errors import CompileError, DeviceError, OutOfMemory, UnsupportedE
 from hologram.ir.graph import Graph
 from hologram.ir.interpreter import evaluate
 from hologram.ir.symbolic import var
-from tests.graph.fusion.test_library_products import block, gradient, shapes_of_block
 from tests.support.building import Draft
 from tests.support.devices.fake_cuda import FakeApi, FakeError
 from tests.support.devices.some_devices import install
 from tests.support.graphs.random_graphs import arguments, exact_graphs, seeds
 from tests.support.graphs.small_graphs import small_graphs
+from tests.support.graphs.transformer_block import block, gradient, shapes_of_block
 from tests.support.needs import needs_compilers
 from tests.support.op_batches import KINDS, batch_graph, runs_alone
 from tests.support.optable import assert_agree, cases_of, mismatch, rows, seeded
@@ -204,9 +205,8 @@ def test_scans_are_captured_and_conditions_are_not(cuda: FakeApi) -> None:
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_sums_and_products_of_halves_are_one_instruction(cuda: FakeApi, monkeypatch: pytest.MonkeyPatch, dtype: str, older: bool) -> None:
     """Of all kinds of operands, the same bits as by float32; NaNs are one there."""
-    compile_ = FakeApi.compile
-    if older:
-        monkeypatch.setattr(FakeApi, "compile", lambda self, text, options: compile_(self, text.replace("__CUDA_ARCH__ >= 900", "0"), options))
+    for name, text in CUDA.helpers.items() if older else ():
+        monkeypatch.setitem(CUDA.helpers, name, text.replace("__CUDA_ARCH__ >= 900", "0"))
     bits = np.random.default_rng(0).integers(0, 2**16, (2, 20_000), np.uint16)
     edges = np.array([0, 1, 2, 0x7F, 0x80, 0x3FF, 0x400, 0x3C00, 0x3F80, 0x7BFF, 0x7C00, 0x7F7F, 0x7F80, 0x7FC0], np.uint16)
     edges = np.concatenate([edges, edges | 0x8000])
@@ -264,8 +264,6 @@ def test_batches_of_products(cuda: FakeApi, monkeypatch: pytest.MonkeyPatch, spe
 @pytest.mark.parametrize("f", [block, gradient])
 def test_a_block_of_a_transformer(cuda: FakeApi, monkeypatch: pytest.MonkeyPatch, f: Any) -> None:
     """Products by the library between kernels of the program's own: the values are those of the CPU, to the precision of bfloat16."""
-    for name, size in {"BATCH": 2, "LENGTH": 16, "HEADS": 2, "HEAD": 16, "WIDTH": 32}.items():
-        monkeypatch.setattr(f"tests.graph.fusion.test_library_products.{name}", size)
     monkeypatch.setattr(library, "MIN_FLOPS", 2.0 * 32 * 32 * 32)
     arrays = [values(*s, seed=i).astype(ml_dtypes.bfloat16) / (1 if i == 0 else 8) for i, s in enumerate(shapes_of_block(2, 16, 32))]
     compiled = hg.jit(f, device="cuda")

@@ -17,38 +17,11 @@ from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.lower.lowered import Lowered
 from hologram.graph.pipeline import canonicalise, compile_to_plan
 from hologram.ir.symbolic import is_static
+from tests.support.graphs.transformer_block import block, gradient, shapes_of_block
 
-BATCH, LENGTH, HEADS, HEAD = 4, 512, 8, 64
-WIDTH = HEADS * HEAD
+BATCH, LENGTH, WIDTH = 4, 512, 512
 ROWS = BATCH * LENGTH
 LEAST = 2.0 * ROWS * WIDTH * WIDTH  # flops of the smallest product with weights
-
-
-def _normalised(x: Any) -> Any:
-    c = x - hnp.mean(x, axis=-1, keepdims=True)
-    return c / hnp.sqrt(hnp.mean(c * c, axis=-1, keepdims=True) + 1e-5)
-
-
-def _split(x: Any) -> Any:
-    return hnp.swapaxes(hnp.reshape(x, (BATCH, LENGTH, HEADS, HEAD)), 1, 2)
-
-
-def block(x: Any, wq: Any, wk: Any, wv: Any, wo: Any, up: Any, down: Any) -> Any:
-    h = _normalised(x)
-    mixed = hg.nn.dot_product_attention(_split(h @ wq), _split(h @ wk), _split(h @ wv))
-    x = x + hnp.reshape(hnp.swapaxes(mixed, 1, 2), (BATCH, LENGTH, WIDTH)) @ wo
-    h = _normalised(x) @ up
-    return x + (h * hnp.tanh(h)) @ down
-
-
-def gradient(*arrays: Any) -> Any:
-    return hg.grad(lambda *a: hnp.mean(hnp.square(block(*a))), argnums=tuple(range(len(arrays))))(*arrays)
-
-
-def shapes_of_block(batch: int, length: int, width: int) -> list[tuple[int, ...]]:
-    return [(batch, length, width), *[(width, width)] * 4, (width, 4 * width), (4 * width, width)]
-
-
 SHAPES = shapes_of_block(BATCH, LENGTH, WIDTH)
 PRODUCTS = {"block": 6, "gradient": 18}  # with weights: each has two more in the derivative
 
