@@ -116,12 +116,12 @@ def size_conditions(graph: Graph) -> Mapping[Any, tuple[int, int]]:
     return found(graph, guarantee("standard"), backend(CPU).tile).ranges
 
 
-def are_alike(by_value: Graph, with_arguments: Graph, precision: str) -> bool:
+def are_alike(by_value: Graph, with_arguments: Graph, values: Sequence[Any], precision: str) -> bool:
     """Whether programs of both graphs for the CPU compute the same in the same order. ``with_arguments`` has further inputs, behind those of
-    ``by_value``, for some of its constants."""
+    ``by_value``, for some of its constants, which have these ``values``."""
     from hologram.graph.likeness import are_alike as found
 
-    return found(by_value, with_arguments, guarantee(precision), backend(CPU).tile, settings.hold_limit)
+    return found(by_value, with_arguments, values, guarantee(precision), backend(CPU).tile, settings.hold_limit)
 
 
 def op_by_op(graph: Graph, max_ns: float) -> Any:

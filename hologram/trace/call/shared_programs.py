@@ -28,7 +28,7 @@ from hologram.settings import settings
 from hologram.support import debug, forks
 from hologram.support.lru_cache import Recent
 from hologram.trace import compiling
-from hologram.trace.lazy_programs.structure import KNOWN_TO_RULES, may_double, storage_of
+from hologram.trace.lazy_programs.structure import KNOWN_TO_RULES, storage_of
 from hologram.trace.lazy_programs.value_rules import depends_on_values
 
 FAMILY_LIMIT = 1024
@@ -40,8 +40,7 @@ MAX_LEAF_BYTES = 1 << 20  # of arrays that a graph closes over, which its progra
 _KINDS = frozenset(("leaf", "elementwise", "movement", "reduce", "scan", "gather", "scatter", "sort", "contraction", "control", "project", "mark"))
 _MARKS = (mark, stop)  # which say nothing of values
 _MAY_COUNT = frozenset(("gather", "scatter", "sort", "control"))  # where ranges of integers tell the compiler something
-_BLIND = frozenset(("add", "sub", "lt", "le", "gt", "ge", "eq", "ne", "max", "min"))  # ops that take any number alike, ...
-_SCALING = frozenset(("mul", "div"))  # ... and those that do so unless the graph doubles something
+_BLIND = frozenset(("add", "sub", "mul", "div", "lt", "le", "gt", "ge", "eq", "ne", "max", "min"))  # ops that take any number alike
 
 Numbers = tuple[Any, ...]
 
@@ -172,7 +171,6 @@ def _attributes(x: Node, is_number: bool) -> Any:
 
 def _numbers(nodes: Sequence[Node]) -> list[Node]:
     """The constants that may be operands; none where rules might see a difference."""
-    scales = not any(map(may_double, nodes))
     counts = any([x.op.kind in _MAY_COUNT for x in nodes])
     arguments: set[Node] = set()  # and what depends on them
     refused: set[Node] = set()
@@ -180,16 +178,16 @@ def _numbers(nodes: Sequence[Node]) -> list[Node]:
         if x.op is input_ or not arguments.isdisjoint(x.inputs):
             arguments.add(x)
         for k, i in enumerate(x.inputs):
-            if i.op is const and not (_takes_any(x, k, scales) and x.inputs[1 - k] in arguments):
+            if i.op is const and not (_takes_any(x, k) and x.inputs[1 - k] in arguments):
                 refused.add(i)
     found = [x for x in nodes if x.op is const and x not in refused and x.attrs[0] != "bool" and _is_any(x, counts)]
     return [] if depends_on_values(nodes, set(found)) else found
 
 
-def _takes_any(x: Node, position: int, scales: bool) -> bool:
+def _takes_any(x: Node, position: int) -> bool:
     """Whether an op makes the same of its operand at ``position`` whether that is known or not."""
     name = x.op.name
-    if len(x.inputs) != 2 or x.inputs[position].dtype.is_complex or not (name in _BLIND or (scales and name in _SCALING)):
+    if name not in _BLIND or x.inputs[position].dtype.is_complex:
         return False
     return name != "div" or position == 0 or abs(math.frexp(float(const_value(x.inputs[1])))[0]) != 0.5
 
@@ -198,7 +196,7 @@ def _is_any(x: Node, counts: bool) -> bool:
     """Whether neither rules nor processors make anything special of a constant."""
     value = const_value(x)
     if x.dtype.kind == "f":
-        return math.isfinite(value) and float(value) not in KNOWN_TO_RULES
+        return abs(float(value)) <= x.dtype.format.largest / 4 and float(value) not in KNOWN_TO_RULES  # doubled it is finite
     return x.dtype.is_integer and not counts and abs(int(value)).bit_count() > 1
 
 
@@ -209,9 +207,10 @@ def _with_operands(family: _Family, graph: Graph, candidates: Sequence[Node], va
     """The program of ``graph`` whose ``varying`` numbers are operands, bound to these; None where each set of numbers is to be compiled."""
     precision, device, blocked, name = options
     numbers = tuple([x.attrs for x in candidates])
-    opened = _opened(graph, [candidates[i] for i in sorted(varying)])
+    operands = [candidates[i] for i in sorted(varying)]
+    opened = _opened(graph, operands)
     try:
-        is_alike = compiling.are_alike(graph, opened, precision)
+        is_alike = compiling.are_alike(graph, opened, list(map(const_value, operands)), precision)
         executable = compiling.compile_graph(opened, precision, device, blocked=blocked, name=name) if is_alike else None
     except HologramError as e:
         if settings.verify and is_defect(e):

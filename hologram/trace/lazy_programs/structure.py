@@ -142,7 +142,7 @@ def _form_of_body(body: Body) -> Form:
 def body_forms(body: Body) -> Iterator[tuple[Node, tuple[Any, ...], Numbers]]:
     """The nodes of a body, inputs first, with their forms. Floats are numbers, too, where no rule looks at them."""
     nodes = body.graph.nodes()
-    blind = (*_BLIND, "mul") if not any(map(may_double, nodes)) else _BLIND
+    blind = (*_BLIND, "mul") if not any(map(_may_double, nodes)) else _BLIND
     seen = {i for x in nodes if x.op.name not in blind for i in x.inputs} | set(body.graph.outputs)
     for x in nodes:
         if x.op is input_:
@@ -156,7 +156,7 @@ def body_forms(body: Body) -> Iterator[tuple[Node, tuple[Any, ...], Numbers]]:
             yield x, *form(x.op, x.attrs)
 
 
-def may_double(x: Node) -> bool:
+def _may_double(x: Node) -> bool:
     """Whether a node of a body may be a double or a half, into whose factor rules take another factor."""
     if x.op is const:
         return x.dtype.kind in "fc" and abs(const_value(x)) in (2, 0.5)
