@@ -18,6 +18,7 @@ what else a program computes, and a program gives the bits of its parts evaluate
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -84,9 +85,10 @@ def fuse_products(graph: Graph) -> Graph:
 def fused_sum(b: Builder, node: Node, made: Mapping[Node, Node]) -> Node | None:
     """A sum or difference of two operands as ``mad``; None where it takes no product. The difference of a product and itself stays 0."""
     for k in (0, 1):
-        product, other = product_of(node.inputs[k]), made[node.inputs[1 - k]]
+        product = product_of(node.inputs[k])
         if product is None or node.inputs[k].shape != node.shape or _is_integer_near(node.inputs[1 - k], product.node):
             continue
+        other = made[node.inputs[1 - k]]
         if node.op.name == "sub" and k == 0:
             other = _negated(b, other)
         elif node.op.name == "sub":
@@ -123,11 +125,17 @@ def factors_of(b: Builder, product: Product, made: Mapping[Node, Node]) -> tuple
     if product.negated:
         k = int(factors[0].op.name != "const" and factors[1].op.name == "const")
         factors[k] = _negated(b, factors[k])
+    if not product.moves:
+        return tuple(factors)
     return tuple([_moved(b, f, product, zero) for f, zero in zip(factors, (0.0, -0.0), strict=True)])
 
 
 def _negated(b: Builder, x: Node) -> Node:
-    return b.const(-const_value(x), x.dtype) if x.op.name == "const" else b(TABLE["neg"], (x,))
+    if x.op.name != "const":
+        return b(TABLE["neg"], (x,))
+    name, bits = x.attrs  # of one of _TYPES, whose sign is the highest bit
+    sign = 0 if sys.byteorder == "big" else len(bits) - 1
+    return b(x.op, (), (name, bits[:sign] + bytes([bits[sign] ^ 0x80]) + bits[sign + 1 :]))
 
 
 def _moved(b: Builder, factor: Node, product: Product, zero: float) -> Node:

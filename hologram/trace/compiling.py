@@ -116,6 +116,14 @@ def size_conditions(graph: Graph) -> Mapping[Any, tuple[int, int]]:
     return found(graph, guarantee("standard"), backend(CPU).tile).ranges
 
 
+def are_alike(by_value: Graph, with_arguments: Graph, values: Sequence[Any], precision: str) -> bool:
+    """Whether programs of both graphs for the CPU compute the same in the same order. ``with_arguments`` has further inputs, behind those of
+    ``by_value``, for some of its constants, which have these ``values``."""
+    from hologram.graph.likeness import are_alike as found
+
+    return found(by_value, with_arguments, values, guarantee(precision), backend(CPU).tile, settings.hold_limit)
+
+
 def op_by_op(graph: Graph, max_ns: float) -> Any:
     """The program of a graph of static shapes that runs one op at a time, on the CPU; None where an op has no kernel for all sizes, or a run takes
     longer than ``max_ns``. Raises as :func:`compile_graph`."""

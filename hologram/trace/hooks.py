@@ -22,6 +22,7 @@ with_shardings: Callable[..., Any]  # (function, in_shardings, out_shardings, st
 by_parts: Callable[[Any, Any], Any]  # (op, operands): an elementwise op of operands of which one is divided among processes
 gathered: Callable[[Any], Any]  # (array): all of an array that is divided among processes
 exports: Any  # the module of what other libraries read of a Tensor's memory
+index: Callable[[Any, Any], Any]  # (tensor, key): the part that a key chooses
 assignment: Any  # the module of assignments to elements
 arrow: Any  # the module of Arrow's C data interface
 report_data: Callable[..., dict[str, Any]]  # (lowered, profile): as Explanation.data
@@ -39,6 +40,7 @@ _MODULES = {
     "tensor_of_extent": "trace.operators",
     "ufunc": "trace.interchange.numpy_protocols",
     "function": "trace.interchange.numpy_protocols",
+    "index": "numpy.indexing.read",
     "assignment": "numpy.indexing.assignment:",
     "arrow": "trace.interchange.arrow:",
     "device_put_sharded": "distributed.placement:device_put",

@@ -445,7 +445,8 @@ class Tensor:
     # --- indexing ---
 
     def __getitem__(self, index: Any) -> Tensor:
-        return namespace(".indexing.read").index(self, index)
+        found: Tensor = hooks.index(self, index)
+        return found
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """This Tensor, and every view of the same elements, has ``value`` at ``index`` from now on; what was computed before keeps its value.

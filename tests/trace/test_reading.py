@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import operator
 import os
 import subprocess
@@ -484,3 +485,31 @@ def test_rolls_of_values_at_hand(of: Any, axis: int | None) -> None:
         if x.size:
             x[0, 0] = 100
             np.testing.assert_array_equal(np.asarray(found), wanted)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "float64", "float16", "complex64", "bfloat16"])
+@pytest.mark.parametrize("step", [1, 3, -2])
+def test_slices_of_vectors(dtype: str, step: int) -> None:
+    """As NumPy's, for all bounds; of views of any strides, too."""
+    x = (hnp.arange(20) % 7).astype(dtype)[::step]
+    host = np.asarray(x)
+    bounds = [None, 0, 1, 3, len(host), len(host) + 1, -1, -3, -len(host), -len(host) - 2, 2**70, -(2**70)]
+    for _ in range(2):  # natively from the second time on
+        for start, stop in itertools.product(bounds, bounds):
+            found = x[start:stop]
+            assert found.dtype == x.dtype
+            assert np.asarray(found).tobytes() == host[start:stop].tobytes()
+
+
+def test_views_that_are_gone_and_views_that_stay() -> None:
+    """An assignment reaches each view that is still there, however many came and went between."""
+    x = hg.tensor(np.arange(50.0))
+    kept = []
+    for k in range(40):
+        np.testing.assert_array_equal(x[k : k + 3], np.arange(k, k + 3))
+        if k % 3 == 0:
+            kept.append(x[k : k + 4])
+            np.testing.assert_array_equal(kept[-1][1:3], np.arange(k + 1, k + 3))
+    x[:] = -hnp.arange(50.0)
+    for view, k in zip(kept, range(0, 40, 3), strict=True):
+        np.testing.assert_array_equal(view, -np.arange(k, k + 4.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -22,6 +23,7 @@ from hologram.graph.execution_plan import bind_symbols
 from hologram.graph.memory.call_sizes import CallSizes
 from hologram.graph.memory.growing import GrowingArena
 from hologram.ir.aval import Aval, aval
+from hologram.ir.graph import Graph
 from hologram.settings import settings
 from hologram.support import debug
 from hologram.support.cached_property import cached_property
@@ -39,7 +41,11 @@ class Executable(BaseExecutable):
     ``folded`` keeps those of the constants alive that were computed from others; ``source`` is what the code was generated from.
 
     ``twin`` is the same program with counters, which runs in its place while profiles are made; itself for one that has them.
+
+    ``bound_to`` is what :meth:`with_last_inputs` binds inputs of, and to what.
     """
+
+    bound_to: tuple[Executable, Sequence[Any]] | None = None
 
     remote = False
     where = "the CPU"
@@ -134,6 +140,22 @@ class Executable(BaseExecutable):
             _set_address(call, is_profiled=True)
         return call
 
+    def with_last_inputs(self, last: Sequence[Any], traced: Graph) -> Executable:
+        """The program with its last inputs bound to these storages, which are no results: calls supply the others. It shares the code. ``traced`` is
+        what it computes, in which the bound values are constants."""
+        inputs, bound = len(traced.inputs), copy.copy(self)
+        bound.__dict__.pop("_with_counters", None)
+        bound.bound_to = self, last
+        before = self.compilation
+        bound.compilation = Compilation(traced, before.precision, before.tile, before.placement, before.blocked)
+        bound.traced = traced
+        bound.constants = [*last, *self.constants]  # the inputs end where the constants begin
+        bound.outputs = [(kind, index + len(last) * (kind == "constant")) for kind, index in self.outputs]
+        bound.donors = [[d for d in donors if d < inputs] for donors in self.donors]
+        bound.reusable = [(i, of, left) for i, of, _ in self.reusable if (left := bound.donors[i])]
+        bound._calls, bound._arena, bound._known = {}, None, {}
+        return bound
+
     # --- with counters -------------------------------------------------------------------------------------------------
 
     @property
@@ -143,6 +165,9 @@ class Executable(BaseExecutable):
     @cached_property
     def _with_counters(self) -> Executable | None:
         """The program with counters, from the same plan; None where the compiler, whose settings may have changed, gives another."""
+        if self.bound_to is not None:
+            whole, last = self.bound_to
+            return None if whole.twin is whole else whole.twin.with_last_inputs(last, self.traced)
         key = None if self._source.key is None else cache.key("profiled", self._source.key)
         source = replace(self._source, key=key, profiled=True)
         code, known = source.link(source.generate())

@@ -80,7 +80,7 @@ Storage.__repr__ = lambda self: f"<Storage {self.aval} at {self.data:#x}>"
 _module = module()
 _heap = _module.heap
 _heap.storage_type, _heap.aval_type = id(Storage), id(Aval)
-_heap.aval_nbytes, _heap.aval_dtype = slot_offset(Aval, "nbytes"), slot_offset(Aval, "dtype")
+_heap.aval_nbytes, _heap.aval_dtype, _heap.aval_shape = (slot_offset(Aval, name) for name in ("nbytes", "dtype", "shape"))
 
 
 def _number_forms() -> list[int]:
@@ -89,7 +89,7 @@ def _number_forms() -> list[int]:
     for d in ALL:
         form = reading.form_of(d)
         if form is not None:
-            words += (id(d), d.itemsize, form)
+            words += (id(d), d.itemsize, form, ord(d.np.char))
     return words
 
 

@@ -84,7 +84,7 @@ def of_number(aval: Aval, value: Any) -> None:
 _BASIC = {int, slice, type(None), type(Ellipsis)}
 
 
-def pick(array: np.ndarray, key: Any, element: Aval) -> Any:
+def pick(array: np.ndarray, key: Any, element: Any, vectors: dict[int, Aval]) -> Any:
     """A Storage with a copy of the element, of this Aval, that a key of integers in range chooses; True for another key of integers, slices, None
     and Ellipsis; False for any other, and while something is traced."""
     parts = key if type(key) is tuple else (key,)

@@ -144,7 +144,8 @@ class _Pass:
             fused = fused_sum(build, node, _same)
             if fused is not None:
                 self.legal[node] = fused
-                parts[node] = [x for x in topological((fused,), stop=old.__contains__) if x not in old]
+                new = [x for x in fused.inputs if x not in old]
+                parts[node] = [x for x in topological((fused,), stop=old.__contains__) if x not in old] if new else [fused]
         return parts
 
     def _needed(self, parts: Mapping[Node, list[Node]], roots: Sequence[Any]) -> list[Node]:

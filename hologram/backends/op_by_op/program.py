@@ -16,6 +16,7 @@ from hologram.backends.base import NODE_BYTES
 from hologram.backends.native import storage
 from hologram.backends.op_by_op import ready_kernels
 from hologram.backends.op_by_op.ready_kernels import Use, static_prod
+from hologram.backends.op_by_op.transforms import TRANSFORMS, function_of_transform, is_transform
 from hologram.graph.multiply_add import Product, factors_of
 from hologram.graph.pass_manager import Context, run_passes
 from hologram.graph.pipeline import LEGALIZE, canonicalise_but_for_order
@@ -212,6 +213,11 @@ class Drafts:
             return True
         if 0 in x.shape or x.op in _TERMS:
             return False
+        if x.op in TRANSFORMS:
+            self._known.add(x)  # whose one result has the step
+            return True
+        if is_transform(x):
+            return self._add(x, x.inputs[0].inputs, None)
         if kind in _ALONG_AXES:
             product = _terms(x)
             return self._takes_along(x, x.inputs, None) if product is None else self._takes_sum(x, product)
@@ -299,7 +305,9 @@ def clear() -> None:
 
 
 def function_of(node: Node) -> Callable[..., Any]:
-    """What computes a node: its reference, or the NumPy function that this wraps where it needs no wrapping."""
+    """What computes a node: its reference, the NumPy function that this wraps where it needs no wrapping, or the plan of a transform."""
+    if is_transform(node):
+        return function_of_transform(node)
     plain = getattr(node.op.reference, "plain", None)
     if isinstance(plain, np.ufunc) and not any(x.dtype.is_narrow_float or x.dtype.is_complex for x in node.inputs):
         found = plain.resolve_dtypes((*[x.dtype.np for x in node.inputs], None))

@@ -17,6 +17,7 @@ from hologram.trace.operators import own_leaf
 from hologram.trace.recorder import Pending, storage_module
 from hologram.trace.tensor import Tensor
 
+_vectors: dict[DType, dict[int, Any]] = {}  # for each type the Avals of small vectors that slices have chosen, by their extents
 MAX_COPIED_BYTES = 1 << 16  # of a part that is copied at once where reading it would copy it in any case
 
 
@@ -34,12 +35,16 @@ def picked(x: Tensor, key: Any) -> Tensor | None:
         if array is None:
             return None
     storages, dtype = storage_module(), node.dtype
-    found = storages.pick(array, key, None if type(key) is slice else recent_aval(dtype, ()))
+    vectors = _vectors.get(dtype) or _vectors.setdefault(dtype, {})
+    found = storages.pick(array, key, None if type(key) is slice else recent_aval(dtype, ()), vectors)
     if found is False:
         plain = _with_python_integers(key)
         return None if plain is key else picked(x, plain)
-    if found is not True:
-        return _element(found)
+    if type(found) is int:
+        if found <= storages.SMALL_BYTES // dtype.itemsize:
+            vectors[found] = recent_aval(dtype, (found,))
+    elif found is not True:
+        return _part(x, found, key, node) if type(key) is slice else _element(found)
     try:
         part = array[key]
     except (IndexError, ValueError):
@@ -48,9 +53,14 @@ def picked(x: Tensor, key: Any) -> Tensor | None:
         return _element(storages.copy_of(part))
     if part.nbytes > storages.SMALL_BYTES and (part.nbytes > MAX_COPIED_BYTES or is_lendable(part)):
         return None
+    return _part(x, storages.small_copy(recent_aval(dtype, part.shape), part), key, node)
+
+
+def _part(x: Tensor, storage: Any, key: Any, node: Any) -> Tensor:
+    """The Tensor of a part of ``x`` that ``key`` chooses, whose elements were copied."""
     t = Tensor()
-    t._node, t._storage, t._weak = None, storages.small_copy(recent_aval(dtype, part.shape), part), False
-    share(x, t, (key, node.shape, dtype))
+    t._node, t._storage, t._weak = None, storage, False
+    share(x, t, (key, node.shape, node.dtype))
     return t
 
 

@@ -24,7 +24,7 @@ from hologram.support.precision import PRECISIONS
 from hologram.support.user_lines import located
 from hologram.support.weak import WeakSet
 from hologram.trace import compiling, hooks, tree
-from hologram.trace.call import automatic, cache_misses
+from hologram.trace.call import automatic, cache_misses, shared_programs
 from hologram.trace.call.abstract_eval import flatten_described_call
 from hologram.trace.call.signature import AUTOMATIC, Call, Dynamic, Signature, name_of
 from hologram.trace.call.specialisation import NATIVE_LIMIT, SPECIALISATION_LIMIT, VARIANT_LIMIT, Specialisation, home_of, realised_leaves
@@ -210,7 +210,7 @@ class Jitted:
         traced = self._trace(call)
         if self._signature.automatic:
             automatic.check_traced(traced)
-        executable = compiling.compile_graph(traced.graph, self._precision, device, homes, blocked=self._signature.automatic, name=self.__name__)
+        executable = shared_programs.compiled(traced.graph, self._precision, device, homes, self._signature.automatic, self.__name__)
         record = cache_misses.Record(self._signature, call)
         self._tell_miss(cache_misses.explain(self.__name__, record, [s.record for s in self._specialisations.values()]))
         found = Specialisation(executable, traced, self._donated_leaves(call), record, time.perf_counter() - start)
@@ -271,6 +271,7 @@ def clear_all() -> None:
     """Forgets what was compiled for any function."""
     for function in list(_jitted):
         function.clear_cache()
+    shared_programs.clear()
 
 
 tree.reinterpreted.append(clear_all)

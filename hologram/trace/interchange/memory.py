@@ -15,6 +15,7 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.backends.native import storage
+from hologram.backends.native.module import why_not_native
 from hologram.errors import ShapeError, TracedValueError
 from hologram.ir.symbolic import is_static
 from hologram.primitives.scalar.elementwise import bitcast
@@ -26,6 +27,11 @@ from hologram.trace.tensor import Tensor, namespace
 _WRITABLE, _FORMAT, _STRIDES = 0x1, 0x4, 0x18
 _C_CONTIGUOUS, _F_CONTIGUOUS, _ANY_CONTIGUOUS = 0x20, 0x40, 0x80
 
+
+if why_not_native() is None:  # native code exports what is realised by itself
+    from hologram.backends.native.dispatch import register_tensor_class
+
+    register_tensor_class(Tensor)
 
 _interrupted: list[weakref.ref[Tensor]] = []  # the Tensor during whose export an interrupt came
 

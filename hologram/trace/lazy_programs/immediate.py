@@ -14,6 +14,8 @@ from typing import Any
 from hologram.errors import HologramError, is_defect
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import leaf
+from hologram.primitives.control import project
+from hologram.primitives.host import fourier
 from hologram.primitives.markers import place
 from hologram.settings import settings
 from hologram.support import debug
@@ -32,6 +34,7 @@ SIZES_NS = 6e5  # that a graph takes to be recorded with symbols and legalized
 MAX_NODES = 512  # of an expression: splitting a larger one into steps takes long, too
 
 _KINDS = frozenset(("leaf", "elementwise", "movement", "gather", "reduce", "scan", "mark"))
+_TRANSFORMS = (fourier.fft, fourier.rfft, fourier.irfft)  # which have plans of their own, compiled or not
 
 
 class Immediate:
@@ -121,7 +124,7 @@ def is_small(walk: Any) -> bool:
         return False
     ns = 0.0
     for x in order:
-        if x.op.kind not in _KINDS or x.op is place:
+        if x.op is place or not (x.op.kind in _KINDS or x.op in _TRANSFORMS or (x.op is project and x.inputs[0].op in _TRANSFORMS)):
             return False
         if x.op is not leaf:
             n = math.prod(x.shape)

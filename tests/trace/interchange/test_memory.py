@@ -274,7 +274,7 @@ def test_a_buffer_may_be_the_first_thing_that_is_asked_for() -> None:
 
 
 def test_an_interrupt_during_an_export_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    t, view, calls = hg.tensor(X), hg.Tensor._view, []
+    t, view, calls = -hg.tensor(-X), hg.Tensor._view, []  # native code exports realised Tensors
 
     def interrupted(self: Any, reading: str) -> Any:
         calls.append(reading)
@@ -301,3 +301,42 @@ def test_views_as_types_of_python_keep_the_elements_whole() -> None:
                 np.testing.assert_array_equal(got, want)
                 assert got.dtype == want.dtype
     assert hg.tensor(x.astype(np.float32)).view(float).dtype == np.float32
+
+
+@pytest.mark.parametrize("shape", [(1,), (5,), (0,), (2, 3), (3, 1, 4), (2, 0, 3), (2,) * 6])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int32", "int64", "uint64", "float16", "float32", "float64", "complex64"])
+def test_views_describe_arrays_as_numpy_does(dtype: str, shape: tuple[int, ...]) -> None:
+    x = np.arange(int(np.prod(shape))).astype(dtype).reshape(shape)
+    t = hg.tensor(x)
+    of, view = memoryview(x), memoryview(t)
+    for name in ("format", "itemsize", "nbytes", "ndim", "shape", "strides", "suboffsets", "c_contiguous", "contiguous"):
+        assert getattr(view, name) == getattr(of, name), name
+    assert view.readonly
+    assert view.tobytes() == of.tobytes()
+    array = np.asarray(t)
+    del t, view
+    np.testing.assert_array_equal(array, x)
+    assert not array.flags.writeable
+
+
+def test_exported_memory_is_not_written_by_donations() -> None:
+    f = hg.jit(lambda x: x + 1, donate_argnums=0)
+    for _ in range(4):
+        t = hg.tensor(np.arange(3000.0))
+        array = np.asarray(t)
+        view = memoryview(t)
+        made = f(t)
+        np.testing.assert_array_equal(array, np.arange(3000.0))
+        assert view[7] == 7.0
+        np.testing.assert_array_equal(made, np.arange(3000.0) + 1)
+
+
+def test_views_give_their_memory_back() -> None:
+    t = hg.tensor(np.arange(4.0))
+    np.asarray(t)
+    exports = t._storage.exports
+    for _ in range(100):
+        with memoryview(t) as view:
+            assert view.shape == (4,)
+            assert t._storage.exports == exports + 1
+    assert t._storage.exports == exports

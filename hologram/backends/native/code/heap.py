@@ -15,6 +15,8 @@ from hologram.backends.native.code.capi import (
     PyLong_AsLongLong,
     PyLong_AsVoidPtr,
     PyLong_FromLongLong,
+    PyMem_RawFree,
+    PyMem_RawMalloc,
     PyObject_CallOneArg,
     PyObject_Free,
     PyObject_GetBuffer,
@@ -22,7 +24,8 @@ from hologram.backends.native.code.capi import (
     PyObject_Vectorcall,
     PyType_GenericAlloc,
 )
-from hologram.backends.native.code.records import SIZE_CLASSES, WRITABLE, NDArray, Object, Storage, heap, process
+from hologram.backends.native.code.object_layout import layout
+from hologram.backends.native.code.records import SIZE_CLASSES, WRITABLE, NDArray, NumberForm, Object, PyBuffer, Sized, Storage, heap, process
 from hologram.backends.native_lang.language import (
     Array,
     exported,
@@ -31,12 +34,17 @@ from hologram.backends.native_lang.language import (
     leading_zeros,
     native,
     offset,
+    offset_of,
     ptr,
+    size_of,
     void,
 )
 
-Pointers = Array[ptr]
-VIEW_OBJECT = 8  # offset of a Py_buffer's exporter
+Pointers, Words = Array[ptr], Array[i64]
+VIEW_OBJECT = offset_of(PyBuffer, "exporter")
+NUMBER_FORM, LETTER_AT = size_of(NumberForm), offset_of(NumberForm, "letter")
+# what a consumer of a buffer asks for, numbers of CPython's API: memory to write to, Fortran's order, and a format, a shape and strides
+WRITABLE_BUFFER, FORTRAN_ORDER, ANY_STRIDES = 0x1, 0x40, 0x1C
 BORROWED = SIZE_CLASSES - 1  # the free list of Storages without memory of their own
 CACHE_SLACK = 256 << 20  # free memory that is kept beyond as much as is live
 
@@ -165,14 +173,67 @@ def storage_getbuffer(self: Storage, view: ptr, flags: i32) -> i32:
 
 
 @exported
-def storage_releasebuffer(self: Storage, view: ptr) -> void:
+def storage_releasebuffer(self: Storage, view: PyBuffer) -> void:
     """bf_releasebuffer."""
     self.exports -= 1
+    if view.internal is not None:
+        PyMem_RawFree(view.internal)
+
+
+@native
+def letter_of(storage: Storage) -> ptr:
+    """The format of a Storage's elements in the buffer protocol; None for complex numbers and narrow floats."""
+    dtype = Pointers(offset(storage.aval, heap.aval_dtype))[0]
+    for i in range(heap.n_numbers):
+        if heap.numbers[i].dtype == dtype:
+            return offset(heap.numbers, i * NUMBER_FORM + LETTER_AT)
+    return None
+
+
+@native
+def storage_exported(self: Storage, view: PyBuffer) -> i64:
+    """Exports an array of one axis and more, read-only, in C order: whether it could. The export has the memory of its shape and strides."""
+    letter = letter_of(self)
+    shape = Pointers(offset(self.aval, heap.aval_shape))[0]
+    ndim = Sized(shape).size
+    if letter is None or ndim == 0 or self.nbytes == 0:
+        return 0
+    extents = Words(PyMem_RawMalloc(16 * ndim))
+    if extents is None:
+        return 0
+    size = 1
+    for i in range(ndim):
+        extents[i] = PyLong_AsLongLong(Pointers(offset(shape, layout.tuple_items))[i])
+        size = size * extents[i]
+    stride = self.nbytes // size
+    view.itemsize = stride
+    for i in range(ndim):
+        axis = ndim - 1 - i
+        extents[ndim + axis] = stride
+        stride = stride * extents[axis]
+    view.data = self.data
+    view.exporter = self
+    view.nbytes = self.nbytes
+    view.readonly = 1
+    view.ndim = ndim
+    view.format = letter
+    view.shape = extents
+    view.strides = Words(offset(extents, 8 * ndim))
+    view.suboffsets = None
+    view.internal = extents
+    self.exports += 1
+    Py_IncRef(self)
+    return 1
 
 
 @exported
 def buffer_getbuffer(self: ptr, view: ptr, flags: i32) -> i32:
-    """bf_getbuffer of classes that have a method ``__buffer__``: what the memoryview exports that it gives."""
+    """bf_getbuffer of classes that have a method ``__buffer__``: what the memoryview exports that it gives. A Tensor of a Storage exports that itself
+    to consumers that take any strides."""
+    if Object(self).type == process.tensor_type and flags & (WRITABLE_BUFFER | FORTRAN_ORDER) == 0 and flags & ANY_STRIDES == ANY_STRIDES:
+        storage = Storage(Pointers(offset(self, process.tensor_storage))[0])
+        if storage.type == heap.storage_type and storage.flags & WRITABLE == 0 and storage_exported(storage, PyBuffer(view)) != 0:
+            return 0
     made: ptr = None
     wanted = PyLong_FromLongLong(flags)
     if wanted is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from hologram.backends.native.code.capi import (
+    Py_DecRef,
+    PyDict_GetItemWithError,
     PyErr_Clear,
     PyErr_Occurred,
     PyFloat_FromDouble,
@@ -85,28 +87,6 @@ def element(array: NDArray, key: ptr) -> ptr:
     return found
 
 
-@exported
-def storage_pick(module: ptr, args: Array[ptr], nargs: i64) -> ptr:
-    """METH_FASTCALL (ndarray, key, aval of an element): a Storage with a copy of the element that a key of integers in range chooses; True for
-    another key of integers, slices, None and Ellipsis; False for any other, and while something is traced."""
-    if process.tracing[0] != 0:
-        return shared(process.false)
-    key = args[1]
-    at = element(NDArray(args[0]), key)
-    if at is not None:
-        made = storage_unwritten(args[2], 0)
-        if made is None:
-            return None
-        copy(made.data, at, made.nbytes)
-        return made
-    if Object(key).type != process.tuple_type:
-        return shared(process.true if is_basic(key) != 0 else process.false)
-    for i in range(Sized(key).size):
-        if is_basic(Pointers(offset(key, layout.tuple_items))[i]) == 0:
-            return shared(process.false)
-    return shared(process.true)
-
-
 @native
 def copy_row(target: ptr, source: ptr, n: i64, stride: i64, itemsize: i64) -> void:
     """Copies elements that lie ``stride`` bytes apart."""
@@ -122,6 +102,72 @@ def copy_row(target: ptr, source: ptr, n: i64, stride: i64, itemsize: i64) -> vo
     else:
         for i in range(n):
             copy(offset(target, i * itemsize), offset(source, i * stride), itemsize)
+
+
+@native
+def end_of(bound: ptr, n: i64, without: i64) -> i64:
+    """Where a slice of ``n`` elements begins or ends that has this bound: ``without`` for None; -1 for an integer that is out of range."""
+    if bound == process.none:
+        return without
+    i = PyLong_AsLongLong(bound)
+    if i == -1 and PyErr_Occurred() is not None:
+        PyErr_Clear()
+        return -1
+    if i < 0:
+        i += n
+    return i if 0 <= i and i <= n else -1
+
+
+@native
+def window(array: NDArray, key: Slice, avals: ptr) -> ptr:
+    """A Storage with a copy of neighbours in an array of one axis, between bounds that are in range; how many these are where ``avals`` has no Aval
+    for it; None, and perhaps an exception, for other slices."""
+    n = array.shape[0]
+    if key.step != process.none or is_bound(key.start) & is_bound(key.stop) == 0:
+        return None
+    start = end_of(key.start, n, 0)
+    stop = end_of(key.stop, n, n)
+    if start < 0 or stop < start:
+        return None
+    count = PyLong_FromLongLong(stop - start)
+    if count is None:
+        return None
+    aval = PyDict_GetItemWithError(avals, count)
+    if aval is None:
+        return count
+    Py_DecRef(count)
+    made = storage_unwritten(aval, 0)
+    if made is not None and stop > start:
+        stride = array.strides[0]
+        copy_row(made.data, offset(array.data, start * stride), stop - start, stride, made.nbytes // (stop - start))
+    return made
+
+
+@exported
+def storage_pick(module: ptr, args: Array[ptr], nargs: i64) -> ptr:
+    """METH_FASTCALL (ndarray, key, aval of an element, dict from extents to avals of vectors): a Storage with a copy of the element that a key of
+    integers in range chooses, or of the part that a slice chooses, or how long that is where the dict has no Aval for it; True for another key of
+    integers, slices, None and Ellipsis; False for any other, and while something is traced."""
+    if process.tracing[0] != 0:
+        return shared(process.false)
+    key = args[1]
+    if Object(key).type == process.slice_type and NDArray(args[0]).ndim == 1:
+        part = window(NDArray(args[0]), Slice(key), args[3])
+        if part is not None or PyErr_Occurred() is not None:
+            return part
+    at = element(NDArray(args[0]), key)
+    if at is not None:
+        made = storage_unwritten(args[2], 0)
+        if made is None:
+            return None
+        copy(made.data, at, made.nbytes)
+        return made
+    if Object(key).type != process.tuple_type:
+        return shared(process.true if is_basic(key) != 0 else process.false)
+    for i in range(Sized(key).size):
+        if is_basic(Pointers(offset(key, layout.tuple_items))[i]) == 0:
+            return shared(process.false)
+    return shared(process.true)
 
 
 @native

@@ -70,11 +70,28 @@ WRITABLE = 1  # Storage.flags: buffer exports may be written: while Python fills
 
 
 class NumberForm(Struct):
-    """How an element of a DType becomes a Python number, reading.py."""
+    """How an element of a DType becomes a Python number, reading.py. ``letter`` is its format in the buffer protocol, as a text."""
 
     dtype: ptr
     nbytes: i64
     form: i64
+    letter: i64
+
+
+class PyBuffer(Struct):
+    """CPython's ``Py_buffer``."""
+
+    data: ptr
+    exporter: ptr
+    nbytes: i64
+    itemsize: i64
+    readonly: i32
+    ndim: i32
+    format: ptr
+    shape: Array[i64]
+    strides: Array[i64]
+    suboffsets: ptr
+    internal: ptr
 
 
 class Heap(Struct):
@@ -84,6 +101,7 @@ class Heap(Struct):
     aval_type: ptr
     aval_nbytes: i64  # offsets of slots
     aval_dtype: i64
+    aval_shape: i64
     numbers: Array[NumberForm]
     n_numbers: i64
     raise_out_of_memory: ptr  # Python callable of the bytes wanted
