@@ -97,7 +97,8 @@ u16 hg_{op}_bf16(const u16 a, const u16 b) {{
 #if __CUDA_ARCH__ >= 900
   asm("{op}.rn.bf16 %0, %1, %2;" : "=h"(r) : "h"(a), "h"(b));
 #else
-  asm("fma.rn.bf16 %0, {operands};" : "=h"(r) : "h"(a), "h"(b), "h"((u16){constant}));
+  const u16 c = {constant};
+  asm("fma.rn.bf16 %0, {operands};" : "=h"(r) : "h"(a), "h"(b), "h"(c));
 #endif
   return r;
 }}
