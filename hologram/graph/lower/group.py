@@ -8,7 +8,7 @@ expensive values that a later sweep needs again are kept in the thread's scratch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from hologram.graph.lower.canonical_order import order_canonically
 from hologram.graph.lower.code_placement import CodePlacement
 from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
+from hologram.graph.memory.overwritten import NOTHING_UNREAD, Unread
 from hologram.graph.schedule.choose import choose_nest
 from hologram.graph.schedule.index_split import Box, is_short_inner, join_kernels, residue_boxes, share_scratch, split_index_set, whole_box
 from hologram.graph.schedule.nest import merge
@@ -43,13 +44,15 @@ def lower(
     precision: str = "exact",
     tile: TileConfig | None = None,
     prefetched: int = MIN_PREFETCHED_BYTES,
+    unread: Mapping[Node, Unread] = NOTHING_UNREAD,
 ) -> list[Lowered]:
-    """The kernels of ``group``. Inputs of ``prefetched`` bytes or more are worth hints.
+    """The kernels of ``group``. Inputs of ``prefetched`` bytes or more are worth hints. Boxes of what is ``unread`` are not written.
 
     Those of its values that are in ``stored`` are written to memory; ``materialized`` values of other groups are read from it. There is one kernel,
     unless the group is cut in more boxes than one kernel should hold.
     """
     whole = ScalarProgram(group, materialized)
+    whole.unread = unread
     writes = whole.define_nodes(stored)
     cut = _split_index_set(group, materialized, stored, whole, writes)
     if not cut:
@@ -57,6 +60,8 @@ def lower(
     batches: list[list[Lowered]] = []
     length = KERNEL_COST
     for boxes, values, writes in cut:
+        if not writes:
+            continue
         own = len(values.order) + NEST_COST
         length += own
         if length > KERNEL_COST:

@@ -6,7 +6,7 @@ Movement turns into index arithmetic.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from hologram.graph.canonical.integer_ranges import Range
 from hologram.graph.fusion.groups import Group, is_scan_total, reduction_axes
 from hologram.graph.kernel.ir import Acc, Buffer, Value
 from hologram.graph.legalize.paged_scans import is_reversed, unpaged
+from hologram.graph.memory.overwritten import Unread
 from hologram.graph.schedule.index_split import Box
 from hologram.ir.index_maps import Guard, Index, is_certainly_inside, linear, propagate_index, propagate_through_gather, variables
 from hologram.ir.instruction import Ins
@@ -87,6 +88,7 @@ class ScalarProgram:
         self.accumulates: dict[Acc, tuple[Value, ...]] = {}
         self.buffers: dict[Node, Buffer] = {} if whole is None else whole.buffers
         self.numbers: Iterator[int] = itertools.count(1) if whole is None else whole.numbers  # of the names in a kernel, whatever its boxes
+        self.unread: Mapping[Node, Unread] = {} if whole is None else whole.unread  # what is not worth writing
         self.taken = 0  # how many values index expressions go through
 
     def _index_of(self, node: Node) -> Index:
@@ -119,8 +121,17 @@ class ScalarProgram:
             for node in self.group.nodes:
                 self.define(node)
             for node, found in writes.items():
-                found.append(self.store(node))
+                if not self._is_unread(node):
+                    found.append(self.store(node))
         return list(itertools.chain(*writes.values()))
+
+    def _is_unread(self, node: Node) -> bool:
+        """Whether nobody reads the elements of the box at hand."""
+        unread = self.unread.get(node)
+        if unread is None or self.box is None or self.group.shape != node.shape:
+            return False
+        count = self.box.shape[unread.axis]
+        return isinstance(count, int) and unread.holds(self.box.start[unread.axis], count, self.box.step[unread.axis])
 
     def define(self, node: Node) -> None:
         axes = reduction_axes(node)

@@ -23,6 +23,7 @@ from hologram.graph.lower.lowered import Lowered
 from hologram.graph.lower.native_sort import lower_native
 from hologram.graph.lower.scatters import lower_scatter
 from hologram.graph.lower.sorted_scatters import lower_runs
+from hologram.graph.memory.overwritten import Unread, unread_planes
 from hologram.graph.schedule.streamed import prefetched_bytes
 from hologram.graph.schedule.tiles import GpuTileConfig, TileConfig
 from hologram.ir.graph import Graph
@@ -91,13 +92,13 @@ def lower_groups(
     those of the graph."""
     materialized = {r for g in fused.groups for r in (g.results if isinstance(g, Call) else g.nodes)}
     stored = _stored(fused, materialized)
-    prefetched = prefetched_bytes(fused.graph)
+    prefetched, unread = prefetched_bytes(fused.graph), unread_planes(fused.graph)
     steps: list[Step] = []
     for g in fused.groups:
         if isinstance(g, Call):
             steps.append(HostStep(g) if g.node.op.kind == "host" else ControlStep(g, plan_of, ranges.bodies.get(g.node)))
         else:
-            steps += _kernels_of(g, materialized, stored, precision, tile, ranges.values, prefetched)
+            steps += _kernels_of(g, materialized, stored, precision, tile, ranges.values, prefetched, unread)
     return LoweredGraph(fused, steps)
 
 
@@ -121,6 +122,7 @@ def _kernels_of(
     tile: TileConfig | None,
     ranges: Mapping[Node, Range | None],
     prefetched: int,
+    unread: Mapping[Node, Unread],
 ) -> list[Lowered]:
     match group.nodes[0].op.kind:
         case "scatter":
@@ -137,7 +139,7 @@ def _kernels_of(
         case "digits":
             assert isinstance(tile, GpuTileConfig)
             return [lower_digits(group, materialized, tile.shared_bytes)]
-    return lower(group, materialized, stored, precision, tile, prefetched)
+    return lower(group, materialized, stored, precision, tile, prefetched, unread)
 
 
 def _read_elsewhere(node: Node, group: Group, materialized: set[Node]) -> set[Node]:
