@@ -12,7 +12,7 @@ from hologram.ir.node import Node
 from hologram.ir.op import Shape
 from hologram.primitives.movement import broadcast, reshape, transpose
 from hologram.support.user_lines import located
-from hologram.trace.checks import extent, integer, shape_of
+from hologram.trace.checks import extent, integer, require_shape, shape_of
 from hologram.trace.convert import element_type, tensor
 from hologram.trace.operators import common_type, extent_node, node_as, node_of, operand, promoted, weak_default, wrap
 from hologram.trace.recorder import cast_node, current, pending, record, remember, whole_cast
@@ -98,6 +98,7 @@ def spread(node: Node, shape: Shape, dims: Sequence[int]) -> Node:
     if not node.shape and current() is None:  # a scalar stretches to any shape
         attrs = _to_shape.get(shape)
         if attrs is None:
+            require_shape(shape, node.dtype)
             attrs = shape, ()
             remember(_to_shape, shape, attrs)
         return pending(broadcast, (node,), attrs, attrs[0], node.dtype)
