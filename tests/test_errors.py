@@ -269,6 +269,27 @@ def test_results_that_no_process_can_have_are_told_before_they_are_compiled(read
         np.asarray(read())
 
 
+REDUCTIONS = ("all", "any", "count_nonzero", "max", "mean", "min", "nanmax", "nanmean", "nansum", "nanvar", "prod", "ptp", "std", "sum", "var")
+ALONG = ("argmax", "argsort", "concat", "cumprod", "cumsum", "trapezoid", "unwrap")
+LISTED = ("average", "expand_dims", "flip", "median", "nanmedian")
+
+
+@pytest.mark.parametrize("axis", [True, (True,), [0], [0, 1], []], ids=str)
+@pytest.mark.parametrize("name", REDUCTIONS + ALONG + LISTED)
+def test_axes_are_those_of_numpy(name: str, axis: Any) -> None:
+    if name in LISTED and axis in (True, (True,), []):
+        pytest.skip("NumPy takes a truth value for an axis here, and gives no axes a meaning")
+    x = np.arange(6.0).reshape(2, 3) + 1
+    given = [x, x] if name == "concat" else x
+    try:
+        expected = getattr(np, name)(given, axis=axis)
+    except (TypeError, ValueError):
+        with pytest.raises(errors.ArgumentError, match=r": an axis is an integer.*test_errors.py"):
+            getattr(hnp, name)(given, axis=axis)
+    else:
+        np.testing.assert_allclose(np.asarray(getattr(hnp, name)(given, axis=axis)), expected, rtol=1e-6)
+
+
 HUGE = {
     "arange": lambda n: hnp.arange(n),
     "arange, between": lambda n: hnp.arange(n, 2 * n + 1, dtype="uint64"),
