@@ -269,6 +269,73 @@ def test_results_that_no_process_can_have_are_told_before_they_are_compiled(read
         np.asarray(read())
 
 
+REDUCTIONS = ("all", "any", "count_nonzero", "max", "mean", "min", "nanmax", "nanmean", "nansum", "nanvar", "prod", "ptp", "std", "sum", "var")
+ALONG = ("argmax", "argsort", "concat", "cumprod", "cumsum", "trapezoid", "unwrap")
+LISTED = ("average", "expand_dims", "flip", "median", "nanmedian")
+
+
+@pytest.mark.parametrize("axis", [True, (True,), [0], [0, 1], []], ids=str)
+@pytest.mark.parametrize("name", REDUCTIONS + ALONG + LISTED)
+def test_axes_are_those_of_numpy(name: str, axis: Any) -> None:
+    if name in LISTED and axis in (True, (True,), []):
+        pytest.skip("NumPy takes a truth value for an axis here, and gives no axes a meaning")
+    x = np.arange(6.0).reshape(2, 3) + 1
+    given = [x, x] if name == "concat" else x
+    try:
+        expected = getattr(np, name)(given, axis=axis)
+    except (TypeError, ValueError):
+        with pytest.raises(errors.ArgumentError, match=r": an axis is an integer.*test_errors.py"):
+            getattr(hnp, name)(given, axis=axis)
+    else:
+        np.testing.assert_allclose(np.asarray(getattr(hnp, name)(given, axis=axis)), expected, rtol=1e-6)
+
+
+HUGE = {
+    "arange": lambda n: hnp.arange(n),
+    "arange, between": lambda n: hnp.arange(n, 2 * n + 1, dtype="uint64"),
+    "array_split": lambda n: hnp.array_split(hnp.ones(3), n),
+    "bartlett": lambda n: hnp.bartlett(n),
+    "broadcast_to": lambda n: hnp.broadcast_to(hnp.ones(3), (n, 3)),
+    "diag_indices": lambda n: hnp.diag_indices(n),
+    "eye": lambda n: hnp.eye(n),
+    "fft": lambda n: hnp.fft.fft(hnp.ones(3), n),
+    "geomspace": lambda n: hnp.geomspace(1.0, 2.0, n),
+    "hamming": lambda n: hnp.hamming(n),
+    "indices": lambda n: hnp.indices((n,)),
+    "kaiser": lambda n: hnp.kaiser(n, 2.0),
+    "linspace": lambda n: hnp.linspace(0.0, 1.0, n),
+    "logspace": lambda n: hnp.logspace(0.0, 1.0, n),
+    "normal": lambda n: hg.random.normal(hg.random.key(0), (n,)),
+    "one_hot": lambda n: hg.nn.one_hot(hnp.arange(3), n),
+    "pad": lambda n: hnp.pad(hnp.ones(3), n),
+    "repeat": lambda n: hnp.repeat(hnp.ones(3), n),
+    "resize": lambda n: hnp.resize(hnp.ones(3), n),
+    "tile": lambda n: hnp.tile(hnp.ones(3), n),
+    "tri": lambda n: hnp.tri(n),
+    "tril_indices": lambda n: hnp.tril_indices(n),
+    "zeros": lambda n: hnp.zeros(n),
+    "zeros, of which none": lambda n: hnp.zeros((0, n)),
+    "number": lambda n: hnp.ones(3) + 2**n.bit_length() ** 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("n", [2**63, 2**64, 2**64 + 5, 2**70])
+@pytest.mark.parametrize("jitted", [False, True], ids=["lazily", "traced"])
+@pytest.mark.parametrize("f", HUGE.values(), ids=HUGE)
+def test_what_64_bits_do_not_count_is_told(f: Any, n: int, jitted: bool) -> None:
+    with pytest.raises((errors.OutOfMemory, errors.IntegerRangeError), match="test_errors.py"):
+        hg.block_until_ready(hg.jit(lambda: f(n))() if jitted else f(n))
+
+
+@pytest.mark.parametrize("decimals", [308, 309, 2**31, 2**63, 2**70])
+def test_decimals_beyond_powers_of_ten(decimals: int) -> None:
+    x = np.array([0.0, 1.5, -2.0, np.inf, np.nan])
+    with np.errstate(all="ignore"):
+        expected = np.round(x, min(decimals, 400)), np.round(x, -min(decimals, 400))
+    np.testing.assert_array_equal(np.asarray(hnp.round(x, decimals)), expected[0])
+    np.testing.assert_array_equal(np.asarray(hnp.round(x, -decimals)), expected[1])
+
+
 def test_attributes_that_are_not_there() -> None:
     with pytest.raises(AttributeError, match="hologram.numpy has no 'nothing'"):
         hnp.nothing  # noqa: B018

@@ -41,7 +41,7 @@ def rfftfreq(n: int, /, d: float = 1.0, *, dtype: Any = None, device: Any = None
 
 def _rolled(x: Any, axes: Any, what: str, inverse: bool) -> Tensor:
     a = wrap(array(x, what))
-    chosen = axes_of(axes, a.ndim, what)
+    chosen = axes_of(axes, a.ndim, what, lists=True)
     return hnp.roll(a, tuple(-(a.shape[i] // 2) if inverse else a.shape[i] // 2 for i in chosen), axis=chosen)
 
 

@@ -9,10 +9,22 @@ import threading
 from collections.abc import Iterable
 
 from hologram.dtypes import DType
+from hologram.errors import OutOfMemory
+from hologram.ir.symbolic import Int
 from hologram.support import forks
 from hologram.support.weak import WeakTable
 
 MAX_BYTES = 2**47  # of one array: more than any address space has, and less than the size classes of allocators cover
+
+MAX_ELEMENTS = 2**63 - 1  # of an array, stretched ones too: indices have 64 bits
+
+
+def require_countable(shape: Iterable[Int], dtype: DType) -> None:
+    """Raises OutOfMemory for a shape whose elements 64 bits do not count. As in NumPy, extents of 0 do not excuse the others."""
+    if math.prod(n for n in shape if isinstance(n, int) and n) > MAX_ELEMENTS:
+        extents = tuple(shape)
+        nbytes = math.prod(n for n in extents if isinstance(n, int) and n) * dtype.itemsize
+        raise OutOfMemory(f"a result of {nbytes:,} bytes cannot be allocated: {dtype}{list(extents)}")
 
 
 class Aval:

@@ -151,6 +151,6 @@ def norm(x: Any, /, ord: Any = None, axis: Any = None, keepdims: bool = False) -
         return vector_norm(a, axis=axes, keepdims=keepdims, ord=2 if ord is None else ord)
     if len(axes) != 2:
         raise located(ShapeError(f"norm: {len(axes)} axes are neither a vector's nor a matrix's"))
-    axes_of(axes, a.ndim, "norm")
+    axes_of(axes, a.ndim, "norm", lists=True)
     out = matrix_norm(hnp.moveaxis(a, axes, (-2, -1)), ord="fro" if ord is None else ord)
     return hnp.expand_dims(out, axis=tuple(sorted(i % a.ndim for i in axes))) if keepdims else out

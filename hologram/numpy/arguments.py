@@ -7,12 +7,12 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.dtypes import DType
-from hologram.errors import AxisOutOfRange, DTypeError, ShapeError
+from hologram.errors import ArgumentError, AxisOutOfRange, DTypeError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.op import Shape
 from hologram.primitives.movement import broadcast, reshape, transpose
 from hologram.support.user_lines import located
-from hologram.trace.checks import extent, integer, shape_of
+from hologram.trace.checks import extent, integer, require_shape, shape_of
 from hologram.trace.convert import element_type, tensor
 from hologram.trace.operators import common_type, extent_node, node_as, node_of, operand, promoted, weak_default, wrap
 from hologram.trace.recorder import cast_node, current, pending, record, remember, whole_cast
@@ -66,18 +66,23 @@ def promoted_pair(what: str, x1: Any, x2: Any, adjust: Callable[[DType], DType] 
 
 
 def axis_of(axis: Any, ndim: int, what: str) -> int:
-    """``axis`` counted from the front. Raises AxisOutOfRange where there is none such."""
+    """``axis`` counted from the front. Raises AxisOutOfRange where there is none such, ArgumentError for what is no integer, or a bool."""
+    if type(axis) is bool:
+        raise located(ArgumentError(f"{what}: an axis is an integer, not bool"))
     i = integer(axis, what, "an axis")
     if not -ndim <= i < ndim:
         raise located(AxisOutOfRange(f"{what}: axis {i} of an array with {ndim} axes"))
     return i % ndim
 
 
-def axes_of(axis: Any, ndim: int, what: str) -> tuple[int, ...]:
-    """The axes that an ``axis`` argument names, ascending; None names all. Raises ShapeError for one named twice."""
+def axes_of(axis: Any, ndim: int, what: str, lists: bool = False) -> tuple[int, ...]:
+    """The axes that an ``axis`` argument names, ascending; None names all. Raises ShapeError for one named twice.
+
+    A list is taken only where ``lists`` says so, as by NumPy; ArgumentError elsewhere.
+    """
     if axis is None:
         return tuple(range(ndim))
-    axes = [axis_of(a, ndim, what) for a in (axis if isinstance(axis, (tuple, list)) else (axis,))]
+    axes = [axis_of(a, ndim, what) for a in (axis if isinstance(axis, (tuple, list) if lists else tuple) else (axis,))]
     if len(set(axes)) != len(axes):
         raise located(ShapeError(f"{what}: an axis is named twice in {axis}"))
     return tuple(sorted(axes))
@@ -98,6 +103,7 @@ def spread(node: Node, shape: Shape, dims: Sequence[int]) -> Node:
     if not node.shape and current() is None:  # a scalar stretches to any shape
         attrs = _to_shape.get(shape)
         if attrs is None:
+            require_shape(shape, node.dtype)
             attrs = shape, ()
             remember(_to_shape, shape, attrs)
         return pending(broadcast, (node,), attrs, attrs[0], node.dtype)

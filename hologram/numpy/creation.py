@@ -23,7 +23,7 @@ from hologram.primitives.markers import barrier
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace.array_classes import known_array
-from hologram.trace.checks import choice, extent, integer, shape_of
+from hologram.trace.checks import choice, computed, extent, integer, shape_of
 from hologram.trace.convert import asarray, from_dlpack, put, tensor
 from hologram.trace.diagnostics.origins import traced_size
 from hologram.trace.operators import SCALARS, broadcast_node, broadcast_shapes, promoted, working_type
@@ -381,7 +381,7 @@ def logspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True,
     if Tensor in (type(start), type(stop), type(base)):
         return wrap(cast_to(array(FUNCTIONS["power"](base, linspace(start, stop, count, endpoint=endpoint)), "logspace"), dtype))
     with np.errstate(all="ignore"):
-        found = np.logspace(start, stop, count, endpoint, base)
+        found = computed("logspace", count, 8, lambda: np.logspace(start, stop, count, endpoint, base))
     return _of_known(found, dtype)
 
 
@@ -404,7 +404,8 @@ def geomspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True
     if type(start) is Tensor or type(stop) is Tensor:
         return wrap(cast_to(_geometric(start, stop, count, endpoint), dtype))
     with np.errstate(all="ignore"):
-        found = np.geomspace(known_array(start, "geomspace"), known_array(stop, "geomspace"), count, endpoint)
+        ends = known_array(start, "geomspace"), known_array(stop, "geomspace")
+        found = computed("geomspace", count, 8, lambda: np.geomspace(*ends, count, endpoint))
     return _of_known(found, dtype)
 
 

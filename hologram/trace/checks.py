@@ -6,7 +6,9 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from hologram.errors import ArgumentError, ShapeError, TracedValueError
+from hologram.dtypes import DType
+from hologram.errors import ArgumentError, OutOfMemory, ShapeError, TracedValueError
+from hologram.ir.aval import MAX_BYTES, require_countable
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Expr, Int, bounds
 from hologram.support.user_lines import located
@@ -16,7 +18,7 @@ from hologram.trace.diagnostics.origins import traced_size
 from hologram.trace.recorder import assume, plain
 
 __all__ = [
-    "as_function", "choice", "extent", "has_items", "integer", "items", "number", "shape_of",
+    "as_function", "choice", "computed", "extent", "has_items", "integer", "items", "number", "require_shape", "shape_of",
 ]  # fmt: skip
 
 
@@ -65,6 +67,24 @@ def shape_of(shape: Any, what: str) -> Shape:
         check_unmasked(shape, what)
         return tuple(extent(n, what) for n in shape)
     return (extent(shape, what),)
+
+
+def require_shape(shape: Shape, dtype: DType) -> None:
+    """Raises OutOfMemory, with the user's line, for a shape whose elements 64 bits do not count."""
+    try:
+        require_countable(shape, dtype)
+    except OutOfMemory as e:
+        raise located(e) from None
+
+
+def computed(what: str, count: int, itemsize: int, make: Callable[[], Any]) -> Any:
+    """``make()``, which computes ``count`` elements at once. Raises OutOfMemory where there is no memory for them."""
+    try:
+        if count * itemsize <= MAX_BYTES:
+            return make()
+    except MemoryError:
+        pass
+    raise located(OutOfMemory(f"{what}: {count:,} elements, {count * itemsize:,} bytes, cannot be allocated"))
 
 
 def choice(value: Any, what: str, role: str, names: Iterable[str]) -> str:

@@ -26,7 +26,7 @@ from hologram import dtypes
 from hologram.backends.native.tracing import closed, opened
 from hologram.dtypes import DType, float32, float64, int64, loses_part
 from hologram.errors import DTypeError, HologramError, IntegerRangeError, LeakedTracerError, ShapeError
-from hologram.ir.aval import Aval, aval
+from hologram.ir.aval import Aval, aval, require_countable
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import const, input_, leaf
 from hologram.ir.node import Builder, Node, const_attrs
@@ -196,6 +196,7 @@ class Trace:
     def record(self, op: Op, inputs: tuple[Node, ...], attrs: tuple[Any, ...]) -> Node:
         node = self.builder(op, inputs, plain(attrs) if attrs else attrs)
         if node not in self.lines:
+            require_countable(node.shape, node.dtype)
             self.lines[node] = self.line or user_place()
         return node
 
@@ -236,6 +237,7 @@ def record(op: Op, inputs: tuple[Node, ...], attrs: tuple[Any, ...] = ()) -> Nod
         found = _avals.get(key)
         if found is None:
             found = attrs, *op.infer(inputs, attrs)
+            require_countable(found[1], found[2])
             remember(_avals, key, found)
     except HologramError as e:
         raise located(e) from None
@@ -336,7 +338,10 @@ def _require_fits(value: Any, dtype: DType) -> None:
 def constant(value: Any, dtype: DType) -> Node:
     """The scalar ``value`` as a ``const`` node of type ``dtype``; Python integers must fit, and complex numbers need a complex type or bool."""
     _require_fits(value, dtype)
-    attrs = _bits(value, dtype)
+    try:
+        attrs = _bits(value, dtype)
+    except OverflowError:  # an integer beyond float64, which NumPy does not take for an infinity either
+        raise located(IntegerRangeError(f"a Python integer of {value.bit_length()} bits does not fit {dtype}")) from None
     trace = current()
     if trace is not None:
         return trace.record(const, (), attrs)

@@ -415,6 +415,7 @@ def average(x: Any, /, axis: Any = None, weights: Any = None, returned: bool = F
     >>> hnp.average([[1.0, 2.0], [3.0, 4.0]], axis=0, weights=[3, 1])
     Tensor([1.5, 2.5], dtype=float32)
     """
+    axis = tuple(axis) if type(axis) is list else axis
     values = as_tensor(x, "average")
     if weights is None:
         found = mean(values, axis, keepdims=keepdims)

@@ -54,7 +54,7 @@ def _lines(x: Any, axis: Any, what: str) -> tuple[Tensor, tuple[int, ...], tuple
     """``x`` as floats with the axes that go brought together at the end, these axes, and the shape of ``x``."""
     node = array(x, what)
     node = cast_node(node, dtypes.to_inexact(node.dtype))
-    axes = axes_of(axis, len(node.shape), what)
+    axes = axes_of(axis, len(node.shape), what, lists=True)
     kept = [a for a in range(len(node.shape)) if a not in axes]
     moved = permuted(node, [*kept, *axes])
     return wrap(reshaped(moved, (*(node.shape[a] for a in kept), prod(node.shape[a] for a in axes)))), axes, node.shape

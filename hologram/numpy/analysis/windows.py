@@ -11,7 +11,7 @@ from hologram import dtypes
 from hologram.numpy.arguments import wrap
 from hologram.numpy.elementwise.functions import FUNCTIONS
 from hologram.primitives import TABLE
-from hologram.trace.checks import integer, number
+from hologram.trace.checks import computed, integer, number
 from hologram.trace.convert import tensor
 from hologram.trace.operators import promoted, unary_operator
 from hologram.trace.tensor import Tensor
@@ -22,7 +22,8 @@ _i0e = unary_operator(TABLE["i0e"])
 
 
 def _window(weights: Callable[..., Any], M: int, *shape: float) -> Tensor:
-    return tensor(weights(integer(M, weights.__name__, "a number of samples"), *shape), dtype=dtypes.default_float)
+    n = integer(M, weights.__name__, "a number of samples")
+    return tensor(computed(weights.__name__, n, 8, lambda: weights(n, *shape)), dtype=dtypes.default_float)
 
 
 def bartlett(M: int) -> Tensor:

@@ -44,7 +44,7 @@ def flip(x: Any, /, axis: Any = None) -> Tensor:
             [4, 3]], dtype=int64)
     """
     node = flipped = array(x, "flip")
-    for a in axes_of(axis, len(node.shape), "flip"):
+    for a in axes_of(axis, len(node.shape), "flip", lists=True):
         flipped = sliced(flipped, a, node.shape[a] - 1, -1, -1)
     return viewed(x, node, flipped)
 

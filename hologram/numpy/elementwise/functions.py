@@ -236,7 +236,7 @@ def round(x: Any, /, decimals: int = 0) -> Tensor:
         return _part_by_part(lambda part: round(part, decimals), x)
     if dtype.kind in "biu":
         return x if decimals > 0 else round(x.astype(np.float64), decimals).astype(dtype.np)
-    scale = 10.0 ** abs(decimals)
+    scale = 10.0 ** abs(decimals) if abs(decimals) < 309 else math.inf  # float64 holds no larger power
     return rint(x * scale) / scale if decimals > 0 else rint(x / scale) * scale
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,7 +16,7 @@ from hologram.numpy.arguments import as_tensor, wrap
 from hologram.numpy.creation import ones
 from hologram.support.user_lines import located
 from hologram.trace.array_classes import known_array
-from hologram.trace.checks import as_function, choice, integer, items, shape_of
+from hologram.trace.checks import as_function, choice, computed, integer, items, require_shape, shape_of
 from hologram.trace.convert import tensor
 from hologram.trace.operators import extent_node
 from hologram.trace.tensor import Tensor
@@ -33,7 +34,9 @@ def indices(dimensions: Sequence[int], dtype: Any = None) -> Tensor:
     Tensor([[0, 1],
             [0, 1]], dtype=int64)
     """
-    grid = tensor(np.indices([operator.index(n) for n in shape_of(dimensions, "indices")]))
+    shape = [operator.index(n) for n in shape_of(dimensions, "indices")]
+    require_shape((len(shape), *shape), dtypes.int64)
+    grid = tensor(computed("indices", len(shape) * math.prod(shape), 8, lambda: np.indices(shape)))
     return grid if dtype is None else grid.astype(dtype)
 
 
@@ -75,11 +78,18 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Tensor, ...]:
     >>> hnp.diag_indices(3)
     (Tensor([0, 1, 2], dtype=int64), Tensor([0, 1, 2], dtype=int64))
     """
-    return tuple(tensor(a) for a in np.diag_indices(integer(n, "diag_indices", "an extent"), integer(ndim, "diag_indices", "a number of axes")))
+    n, ndim = integer(n, "diag_indices", "an extent"), integer(ndim, "diag_indices", "a number of axes")
+    return tuple(tensor(a) for a in computed("diag_indices", n, 8, lambda: np.diag_indices(n, ndim)))
 
 
 def _band(n: Any, k: Any, m: Any, what: str) -> tuple[int, int, int | None]:
     return integer(n, what, "a number of rows"), integer(k, what, "a diagonal"), None if m is None else integer(m, what, "a number of columns")
+
+
+def _of_band(found: Callable[..., Any], n: int, k: int, m: int | None) -> tuple[Tensor, ...]:
+    """The rows and columns that NumPy's function ``found`` gives."""
+    count = max(n, 1) * max(n if m is None else m, 1)
+    return tuple(tensor(a) for a in computed(found.__name__, count, 1, lambda: found(n, k, m)))
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]:
@@ -88,7 +98,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]
     >>> hnp.tril_indices(2)
     (Tensor([0, 1, 1], dtype=int64), Tensor([0, 0, 1], dtype=int64))
     """
-    return tuple(tensor(a) for a in np.tril_indices(*_band(n, k, m, "tril_indices")))
+    return _of_band(np.tril_indices, *_band(n, k, m, "tril_indices"))
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]:
@@ -97,7 +107,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Tensor, ...]
     >>> hnp.triu_indices(2)
     (Tensor([0, 0, 1], dtype=int64), Tensor([0, 1, 1], dtype=int64))
     """
-    return tuple(tensor(a) for a in np.triu_indices(*_band(n, k, m, "triu_indices")))
+    return _of_band(np.triu_indices, *_band(n, k, m, "triu_indices"))
 
 
 def _matrix_extents(x: Any, what: str) -> tuple[int, int]:

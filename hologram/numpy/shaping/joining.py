@@ -10,14 +10,14 @@ import numpy as np
 
 from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.ir.node import Node
-from hologram.ir.symbolic import Expr, Int, floordiv, mod, prod
+from hologram.ir.symbolic import Expr, Int, floordiv, is_static, mod, prod
 from hologram.numpy.arguments import alike, array, axis_of, element_type, reshaped, wrap
 from hologram.numpy.indexing.slices import sliced
 from hologram.numpy.indexing.views import element, viewed
 from hologram.numpy.shaping.shapes import atleast_1d, atleast_2d, atleast_3d, expand_dims
 from hologram.primitives.movement import concatenate as concatenate_row
 from hologram.support.user_lines import located
-from hologram.trace.checks import has_items, integer, items
+from hologram.trace.checks import computed, has_items, integer, items
 from hologram.trace.decisions import decided, least, most
 from hologram.trace.recorder import cast_node, plain, record
 from hologram.trace.replayed import replayed
@@ -178,9 +178,16 @@ def array_split(x: Any, sections: Any, axis: int = 0) -> list[Tensor]:
         parts = integer(sections, "split", "a number of sections")
         if parts < 1:
             raise located(ArgumentError(f"split: {parts} sections"))
-        longer = next(r for r in range(parts) if r == parts - 1 or decided(r - mod(n, parts)))
-        cuts = [i * floordiv(n, parts) + min(i, longer) for i in range(parts + 1)]
+        rest = mod(n, parts)
+        longer: Int = rest if is_static(rest) else next(r for r in range(parts) if r == parts - 1 or decided(r - rest))
+        cuts = _even_cuts(n, parts, longer)
     return [viewed(x, node, sliced(node, a, low, most(low, high))) for low, high in zip(cuts, cuts[1:], strict=False)]
+
+
+def _even_cuts(n: Int, parts: int, longer: Int) -> list[Int]:
+    """Where ``parts`` sections of an axis of extent ``n`` begin and end, of which the first ``longer`` are longer by one."""
+    cuts: list[Int] = computed("split", parts + 1, 8, lambda: [floordiv(n, parts)] * (parts + 1))
+    return [i * short + least(i, longer) for i, short in enumerate(cuts)]
 
 
 def _clipped(index: Int, n: Int) -> Int:

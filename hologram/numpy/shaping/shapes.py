@@ -186,7 +186,7 @@ def expand_dims(x: Any, /, axis: Any = 0) -> Tensor:
     """
     node = array(x, "expand_dims")
     count = len(axis) if isinstance(axis, (tuple, list)) else 1
-    axes = axes_of(axis, len(node.shape) + count, "expand_dims")
+    axes = axes_of(axis, len(node.shape) + count, "expand_dims", lists=True)
     rest = iter(node.shape)
     return viewed(x, node, reshaped(node, tuple(1 if i in axes else next(rest) for i in range(len(node.shape) + count))))
 

@@ -97,7 +97,7 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full", axes: Any = None) -> Ten
     kind = choice(mode, "fftconvolve", "mode", MODES)
     a, b = _pair("fftconvolve", in1, in2)
     a, b = (x if x.dtype.kind in "fc" else x.astype(dtypes.default_float) for x in (a, b))
-    along = axes_of(axes, a.ndim, "fftconvolve")
+    along = axes_of(axes, a.ndim, "fftconvolve", lists=True)
     if not a.size or not b.size:
         raise located(ShapeError("fftconvolve: an array without elements"))
     if wrong := [i for i in range(a.ndim) if i not in along and a.shape[i] != b.shape[i] and 1 not in (a.shape[i], b.shape[i])]:
