@@ -195,6 +195,7 @@ class Dialect:
     - ``table``: whether each kernel has a first parameter ``hg_table``, which, unless it is null, holds the addresses of slots; pointers are then a
       slot, from bit :data:`SLOT_BIT` on, and an offset there in bytes.
     - ``local_bytes``: of memory that a group may share, which every device of the dialect has.
+    - ``staged_bytes``: of these, for rows that all items fetch before some reduce (:mod:`.analysis.staged_rows`); 0: rows are not staged.
     - ``matrix_units``: whether products of 16-bit floats may use instructions for them (:mod:`hologram.backends.c.tensor_core.mma`).
     - ``slots``: whether parameters are bound by number in the text.
     - ``subgroup_barrier``: where 32 neighbouring items, a *subgroup* (a warp), exchange values in registers by ``hg_down``, ``hg_up``, ``hg_swap``
@@ -223,6 +224,7 @@ class Dialect:
     slots: bool = False
     table: bool = False
     local_bytes: int = 32 * 1024
+    staged_bytes: int = 0
     matrix_units: bool = False
     subgroup_barrier: str | None = None
     align: str = "__attribute__((aligned({n})))"
@@ -307,6 +309,7 @@ CUDA = replace(
     helpers=_CUDA_HELPERS,
     table=True,
     local_bytes=48 * 1024,
+    staged_bytes=48 * 1024,
     matrix_units=True,
     align="__align__({n})",
     options=("--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true"),

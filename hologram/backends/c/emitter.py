@@ -10,6 +10,7 @@ from typing import Any
 
 from hologram.backends.c.accumulators import Monoid
 from hologram.backends.c.analysis.accesses import in_place, loaded, stored
+from hologram.backends.c.analysis.staged_rows import stage_rows
 from hologram.backends.c.analysis.vectors import ACCESS_BYTES, Access
 from hologram.backends.c.grid import Mapping
 from hologram.backends.c.scalars import Lines, Scalars
@@ -25,8 +26,9 @@ class Emitter(ABC):
     """The state of writing one kernel. ``env`` holds the texts of values, ``integers`` those of the variables of index expressions."""
 
     def __init__(self, kernel: Kernel, scalars: Scalars, precision: str) -> None:
-        self.kernel, self.scalars, self.dialect = kernel, scalars, scalars.dialect
-        self.mapping = Mapping(kernel, scalars, precision)
+        self.scalars, self.dialect = scalars, scalars.dialect
+        self.kernel = stage_rows(kernel, scalars.dialect.staged_bytes)
+        self.mapping = Mapping(self.kernel, scalars, precision, staged=self.kernel is not kernel)
         self.f = Lines(1)
         self.env: dict[Any, str] = {}
         self.integers: dict[str, str] = {s: s for s in kernel.symbols}
@@ -38,6 +40,7 @@ class Emitter(ABC):
         self.ahead: dict[Access, str] = {}  # where what was read ahead is
         self.live: str | None = None  # in lanes that scan: whether this item has an element
         self.dirty = False  # whether memory of these was accessed since all items met
+        kernel = self.kernel
         self.both_ways = (loaded(kernel.body) & stored(kernel.body)) - set(self.mapping.register_scratch)
         self.hazards = (self.both_ways | in_place(kernel.body)) - set(self.mapping.register_scratch)
         self.in_sums = summed_terms(kernel, "fused_mul")  # computed where they are added

@@ -7,6 +7,8 @@
   parallel iterations, each by as many items as it has work for.
 - A *subgroup kernel* has rows of a page at most, which 32 items reduce. On devices whose subgroups (warps) of 32 run as one, a parallel iteration is
   a subgroup's, and a group has several: they need no barrier of the group.
+  Rows of kernels whose loops share a copy of the row are *staged* (:mod:`.analysis.staged_rows`): a group takes one, with as many items as its
+  elements want, unless memory has room for several subgroups' rows.
 - A *product* has rows and columns for lanes: see :mod:`.shared_memory_gemm`.
 - A *kernel of tiles* has scratch, and products or other nests of lanes among its statements: see :mod:`.analysis.tiles`.
 - An *item kernel*, which has no lanes and no scratch, runs a parallel iteration by one item.
@@ -36,6 +38,7 @@ from hologram.support.precision import TF32
 ITEM_KERNEL = 64  # items of a group where each has a parallel iteration of its own
 MAX_ITEMS = 256
 MAX_PAGES = 8  # that a group reduces at one time
+MIN_ROWS = 4  # staged rows that a group of subgroups has; where memory holds fewer, a group takes a row
 
 
 class Mapping:
@@ -44,8 +47,8 @@ class Mapping:
     ``by_item``: a parallel iteration is an item's; ``by_subgroup``: it is a subgroup's. ``local``: bytes of memory that a group shares, at most.
     ``workspace``: bytes of a group's workspace, 0 where scratch is shared memory. ``product``: the one that the kernel is, ``on_matrix_units`` or
     not. ``tiles``: the nests of lanes in lanes, if the kernel has scratch and such; ``prefetch``: which of their factors are brought a block ahead.
-    ``resident``: groups that a unit should have registers for.
-    ``dynamic``: bytes of shared memory that the launch has to supply.
+    ``resident``: groups that a unit should have registers for. ``dynamic``: bytes of shared memory that the launch has to supply. ``staged``:
+    :mod:`.analysis.staged_rows` has rewritten the kernel, so that its group has as many items as its elements want, not as reduce.
     """
 
     __slots__ = (
@@ -53,7 +56,7 @@ class Mapping:
         "dynamic", "tiles", "prefetch",
     )  # fmt: skip
 
-    def __init__(self, kernel: Kernel, scalars: Scalars, precision: str = "exact") -> None:
+    def __init__(self, kernel: Kernel, scalars: Scalars, precision: str = "exact", staged: bool = False) -> None:
         lanes = [s for s in kernel.walk() if isinstance(s, Loop) and s.kind == "lanes"]
         self.resident, self.dynamic, most = 1, 0, scalars.dialect.local_bytes
         product = product_of(kernel)
@@ -66,14 +69,16 @@ class Mapping:
             self.tiles = products_of(kernel, most, units, tf32)
         self.prefetch = block_prefetch_of(kernel, self.tiles) if self.tiles is not None else None
         self.by_item = not lanes and not kernel.scratch
+        scratch = sum(shared_bytes(b) for b in kernel.scratch)
         self.by_subgroup = scalars.dialect.subgroup_barrier is not None and self.tiles is None and _of_subgroups(lanes)
+        if staged and scratch * MIN_ROWS > most:
+            self.by_subgroup = False
         in_registers = scalars.dialect.subgroup_barrier is not None
-        wanted = [_items(s, in_registers) for s in lanes if s.accs] or [_items(s, in_registers) for s in lanes] or [LANES]
-        self.width = 1 if self.by_item else LANES if self.by_subgroup else max(wanted)
+        reducing = [_items(s, in_registers) for s in lanes if s.accs and not staged]
+        self.width = 1 if self.by_item else LANES if self.by_subgroup else max(reducing or [_items(s, in_registers) for s in lanes] or [LANES])
         of_elements = bool(lanes) and self.tiles is None and product is None and _of_elements(kernel, lanes)
         if of_elements:
             self.width = min(MAX_ITEMS, max(map(_element_items, lanes)))
-        scratch = sum(shared_bytes(b) for b in kernel.scratch)
         partials = 0 if self.by_subgroup else sum(_partials(s, self.width, scalars) for s in lanes)
         self.in_workspace = self.tiles is None and scratch + partials > most
         own = partials + (0 if self.in_workspace else scratch)  # of a parallel iteration

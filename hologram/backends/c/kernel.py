@@ -32,6 +32,7 @@ from hologram.graph.kernel.ir import Accumulate, Buffer, Loop, Stmt, Store
 from hologram.ir.instruction import Ins
 
 MAX_UNROLL = 8  # written out: so many accesses of an item are under way
+MAX_SHARED_AHEAD = 1  # vectors of shared memory read before the first is used: it answers soon, and registers let more groups be under way
 
 
 class UnrolledVectors(NamedTuple):
@@ -269,6 +270,8 @@ class KernelWriter(StatementWriter):
             return
         n, at, step = taken.width, self.fresh("at"), self.mapping.width * taken.width
         count = taken.loads_ahead(-(-loop.extent // step)) if isinstance(loop.extent, int) else 1
+        if taken.loads and not self.mapping.in_workspace and all(b.role == "scratch" for b, _ in taken.loads):
+            count = min(count, MAX_SHARED_AHEAD)
         first = f"{'' if start == '0' else f'{start} + '}{ITEM} * {n}"
         filled = count == 1 or (loop.limit is None and divides(step * count, loop.extent))
         self.unroll(1)  # compilers that unroll further come to split the vectors
