@@ -14,7 +14,7 @@ from hologram.dtypes import FloatFormat
 
 # of narrow floats, in the names of helpers
 NARROW = {dtypes.float16: "f16", dtypes.bfloat16: "bf16", dtypes.float8_e4m3fn: "e4m3", dtypes.float8_e5m2: "e5m2"}
-HALF_OPS = ("add", "sub", "mul")  # that instructions for 16-bit floats round as if by float32, which has more than twice their digits and two more
+HALF_OPS = {"add": "+", "sub": "-", "mul": "*"}  # that instructions for 16-bit floats round as if by float32
 _EXTREMES = """\
 f{n} hg_{which}_f{n}(const f{n} a, const f{n} b) {{ /* NaN if either is; -0 below +0 */
   if (a != a || b != b) return a + b;
@@ -140,9 +140,14 @@ def _saturating(real: str, signed: bool, bits: int) -> tuple[str, str]:
     return name, f"{to} {name}(const {real} x) {{\n{body}}}\n"
 
 
+def _of_halves(op: str, sign: str, half: str) -> tuple[str, str]:
+    name, wide = f"hg_{op}_{half}", f"hg_{half}_to_f32"
+    return name, f"u16 {name}(const u16 a, const u16 b) {{\n  return hg_f32_to_{half}({wide}(a) {sign} {wide}(b));\n}}\n"
+
+
 HELPERS: dict[str, str] = {
     **_PLAIN,
-    **{f"hg_{op}_{half}": "" for op in HALF_OPS for half in ("f16", "bf16")},  # a dialect's own, where it has such
+    **dict(_of_halves(op, sign, half) for op, sign in HALF_OPS.items() for half in ("f16", "bf16")),
     **dict(make(name, d.format) for d, name in NARROW.items() if d.bits == 8 for make in (_from_8_bits, _to_8_bits)),
     **{
         f"hg_{which}_f{n}": _EXTREMES.format(which=which, n=n, joint=joint, order=order)
