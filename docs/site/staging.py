@@ -19,6 +19,7 @@ PAGES = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
     "benchmarks/README.md": "running_benchmarks.md",
+    "benchmarks/results/h200-2026-11-28.md": "measured_on_h200.md",
     "LICENSE": "license.md",
     "docs/README.md": "pages.md",
     "hologram/errors.py": "reference/hologram.errors.rst",
