@@ -1,8 +1,8 @@
 """Large products by cuBLAS.
 
-A kernel that is a matrix product and nothing else, or a batch of such, is left to the library where it is so large that the library's tuning outweighs a
-launch outside of a captured graph. :mod:`hologram.graph.fusion.library_products` sees to it that such products stand alone. In ``precision="exact"``
-none is.
+A kernel that is a matrix product and nothing else, or a batch of such, is left to the library where it is so large that the library's tuning
+outweighs a launch outside of a captured graph. :mod:`hologram.graph.fusion.library_products` sees to it that such products stand alone. In
+``precision="exact"`` none is.
 """
 
 from __future__ import annotations
