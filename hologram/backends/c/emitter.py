@@ -95,7 +95,7 @@ class Emitter(ABC):
         if self.dialect.unroll:
             self.f.do(self.dialect.unroll + (f" {times}" if times is not None else ""))
 
-    def _space(self, buffer: Buffer) -> str:
+    def space(self, buffer: Buffer) -> str:
         """The address space of a buffer."""
         return self.dialect.local_pointer if buffer.role == "scratch" and not self.mapping.in_workspace else self.dialect.memory
 

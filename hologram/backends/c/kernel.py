@@ -310,7 +310,7 @@ class KernelWriter(StatementWriter):
             self.f.do(f"{kinds[access]} {v}[{unrolled.number}];")
         with self._each_vector(loop, at, unrolled):
             for (buffer, index), v in whole.items():
-                source = f"{self._space(buffer)}const {kinds[buffer, index]} *"
+                source = f"{self.space(buffer)}const {kinds[buffer, index]} *"
                 self.f.do(f"{v}[hg_turn] = *({source})({buffer.name} + {self.integer(index)});")
         with self._each_vector(loop, at, unrolled):
             stores = {access: self.fresh("w") for access in taken.stores}
@@ -327,7 +327,7 @@ class KernelWriter(StatementWriter):
             self.f.close()
             self.near = {}
             for (buffer, index), v in stores.items():
-                self.f.do(f"*({self._space(buffer)}{kinds[buffer, index]} *)({buffer.name} + {self.integer(index)}) = {v};")
+                self.f.do(f"*({self.space(buffer)}{kinds[buffer, index]} *)({buffer.name} + {self.integer(index)}) = {v};")
         self.integers[loop.var] = name
 
     @contextmanager

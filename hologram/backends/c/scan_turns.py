@@ -6,7 +6,7 @@ one item takes the carry through all of them; then each item adds what stands be
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from hologram.backends.c.analysis.scans import FREE, Turns, named_values, uses
@@ -16,7 +16,7 @@ from hologram.backends.c.scalars import type_name
 from hologram.backends.c.scan_groups import GroupScans
 from hologram.graph.kernel.ir import Buffer, Loop, Stmt, Store
 from hologram.ir.instruction import Ins
-from hologram.ir.symbolic import split_linear
+from hologram.ir.symbolic import Int, split_linear
 
 
 class TurnsWriter:
@@ -157,28 +157,29 @@ class TurnsWriter:
     # --- vectors -------------------------------------------------------------------------------------------------------
 
     def _load(self, s: Ins) -> None:
-        """All neighbours at one time; where some of them are not there, one by one."""
         buffer, index = s.attrs
-        vector, kind = f"{self.registers[s]}[hg_turn]", self._kind(buffer)
-        condition = self._all_inside(s.args[0] if s.args else None)
-        self.w.integers[self.loop.var] = "hg_first"
-        whole = f"{vector} = *({self.w._space(buffer)}const {kind} *)({buffer.name} + {self.w.integer(index)});"
-        if condition is None:
-            self.f.do(whole)
-            return
-        self.f.do(f"if ({condition}) {whole}")
-        self.f.open("else")
-        with self._each_neighbour():
-            here = self._inside(s.args[0] if s.args else None, self.name)
-            self.f.do(f"{vector}.v[hg_near] = {here} ? {buffer.name}[{self.w.integer(index)}] : 0;")
-        self.f.close()
+        vector, there = f"{self.registers[s]}[hg_turn]", self._there(buffer, index)
+        mask = s.args[0] if s.args else None
+
+        def one(here: str) -> str:
+            return f"{vector}.v[hg_near] = {here} ? {buffer.name}[{self.w.integer(index)}] : 0;"
+
+        self._guarded(mask, f"{vector} = *({self.w.space(buffer)}const {there};", one)
 
     def _store(self, s: Store, vector: str) -> None:
-        kind = self._kind(s.buffer)
-        mask = s.mask if isinstance(s.mask, Ins) else None
-        condition = self._all_inside(mask)
+        def one(here: str) -> str:
+            return f"if ({here}) {s.buffer.name}[{self.w.integer(s.index)}] = {vector}.v[hg_near];"
+
+        self._guarded(s.mask if isinstance(s.mask, Ins) else None, f"*({self.w.space(s.buffer)}{self._there(s.buffer, s.index)} = {vector};", one)
+
+    def _there(self, buffer: Buffer, index: Int) -> str:
+        """Where an item's neighbours are in memory: the end of a pointer's type, and the pointer."""
         self.w.integers[self.loop.var] = "hg_first"
-        whole = f"*({self.w._space(s.buffer)}{kind} *)({s.buffer.name} + {self.w.integer(s.index)}) = {vector};"
+        return f"{self._kind(buffer)} *)({buffer.name} + {self.w.integer(index)})"
+
+    def _guarded(self, mask: Ins | None, whole: str, one: Callable[[str], str]) -> None:
+        """An access of all neighbours at one time; where some of them are not there, one by one, each by what ``one`` says of the condition."""
+        condition = self._all_inside(mask)
         if condition is None:
             self.f.do(whole)
             return
@@ -186,7 +187,7 @@ class TurnsWriter:
         self.f.open("else")
         with self._each_neighbour():
             here = self._inside(mask, self.name)
-            self.f.do(f"if ({here}) {s.buffer.name}[{self.w.integer(s.index)}] = {vector}.v[hg_near];")
+            self.f.do(one(here))
         self.f.close()
 
     def _all_inside(self, mask: Ins | None) -> str | None:
