@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from hologram.backends.c.helpers import HALF_OPS
+
 _SIZES = "char, short, int, long"
 
 
@@ -88,7 +90,7 @@ u16 hg_{op}_f16(const u16 a, const u16 b) {{
   return r;
 }}
 """
-    for op in _FUSED
+    for op in HALF_OPS
 }
 _CUDA_HELPERS |= {
     f"hg_{op}_bf16": f"""\

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from hologram import dtypes
 from hologram.backends.c.analysis.gemm import Product, product_of
 from hologram.dtypes import DType
+from hologram.graph.fusion.library_products import FACTORS
 from hologram.graph.kernel.ir import Acc, Accumulate, Kernel
 from hologram.ir.instruction import Ins
 from hologram.ir.op import TABLE
@@ -21,7 +22,6 @@ from hologram.settings import settings
 from hologram.support.precision import TF32
 
 MIN_FLOPS = 2.0**33  # a tenth of a millisecond of a large device
-FACTORS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 
 
 class Operand(NamedTuple):

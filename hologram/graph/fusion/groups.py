@@ -6,6 +6,7 @@ from typing import TypeAlias
 
 from hologram import dtypes
 from hologram.graph.legalize.paged_scans import unpaged
+from hologram.graph.library.attention.nodes import is_widened
 from hologram.ir.index_maps import Index, variables
 from hologram.ir.node import Node
 from hologram.ir.op import Shape
@@ -103,7 +104,7 @@ def narrowest(n: Node) -> Node:
     """What is kept in the place of ``n``: of a narrow float that was widened, before or after it was moved, the narrow float itself where it stands.
     Units of matrices multiply these alone, and memory has less to move."""
     x = _before_moves(n)
-    return _before_moves(x.inputs[0]) if x.op.name == "cast" and x.dtype is dtypes.float32 and x.inputs[0].dtype.is_narrow_float else n
+    return _before_moves(x.inputs[0]) if is_widened(x) and x.dtype is dtypes.float32 else n
 
 
 def _before_moves(x: Node) -> Node:

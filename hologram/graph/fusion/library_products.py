@@ -14,7 +14,7 @@ from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.graph.fusion.groups import narrowest
 from hologram.graph.legalize.variation import Variation
-from hologram.graph.library.attention.nodes import movement_source
+from hologram.graph.library.attention.nodes import is_widened, movement_source
 from hologram.ir.index_maps import linear, propagate_index, variables
 from hologram.ir.node import Node
 from hologram.ir.symbolic import Int, is_static, split_linear
@@ -75,7 +75,7 @@ def _in_memory(factor: Node, of: _Axes) -> Node | None:
     """What of a factor stands in memory: as narrow as it is, before it was moved if it is a matrix there, else as it was spread over the terms; None
     where that is no matrix either."""
     source, index = movement_source(factor, variables(factor.shape))
-    if source.op.name == "cast" and source.dtype is dtypes.float32 and source.inputs[0].dtype.is_narrow_float:
+    if is_widened(source) and source.dtype is dtypes.float32:
         source, index = movement_source(source.inputs[0], index)
     if _is_matrix(linear(index, source.shape), factor, of):
         return source

@@ -212,7 +212,7 @@ def _with_operands(family: _Family, graph: Graph, candidates: Sequence[Node], va
     try:
         is_alike = compiling.are_alike(graph, opened, list(map(const_value, operands)), precision)
         executable = compiling.compile_graph(opened, precision, device, blocked=blocked, name=name) if is_alike else None
-    except HologramError as e:
+    except HologramError as e:  # what is wrong with the user's program, the one by value tells
         if settings.verify and is_defect(e):
             raise
         executable = None

@@ -6,7 +6,8 @@ Fragments of kept tiles are read by ``ldmatrix`` too: in registers they would sa
 
 What bounds a block of 64 keys or queries for a group of 128 rows of 64 elements, in cycles of a unit of an H200: matrix units, ``mma.sync`` at 0.62
 of their peak; shared memory, 4 for an ``ldmatrix`` of a warp and 1 for 128 bytes copied; and issue, an instruction a cycle in each of four parts.
-Two groups of 8 warps, with 128 registers an item, hide one's latencies behind the other's work. This is a prediction; only panels were measured.
+Two groups of 8 warps, with 128 registers an item, hide one's latencies behind the other's work. On an H200, for 8 x 16 heads of 1024 x 64 in
+bfloat16, the kernel of attention takes 159 us (by panels 315), those of the gradients by queries and keys 194 and 226 (440 and 471).
 
 ============================  ============  =============  =====================  ===================
 kernel                        matrix units  shared memory  issue (instructions)   by panels, measured

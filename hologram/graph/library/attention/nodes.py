@@ -87,7 +87,7 @@ def attention_operands(nodes: list[Node], keep_narrow: bool) -> set[Node]:
     """What the products of attention nodes read again and again, so that it stands in memory: keys and values; all factors of scores that are
     reduced. ``keep_narrow``: narrow floats as such."""
     found = {_unmoved(x) for x in _read_again(nodes)}
-    found = {_unmoved(x.inputs[0]) if keep_narrow and _is_widened(x) else x for x in found}
+    found = {_unmoved(x.inputs[0]) if keep_narrow and is_widened(x) else x for x in found}
     return {x for x in found if x.op.kind != "leaf"}
 
 
@@ -102,17 +102,17 @@ def rematerialized_by_attention(nodes: list[Node], keep_narrow: bool) -> set[Nod
             of_nothing.add(n)
     own: set[Node] = set()  # read by attention alone
     for n in reversed(nodes):
-        if n in of_nothing or is_simple(n) or _is_widened(n):
+        if n in of_nothing or is_simple(n) or is_widened(n):
             if n in users and all(u in inside or u in own or u.op in (ATTENTION, REDUCED_SCORES) for u in users[n]):
                 own.add(n)
-    return {n for n in own if n in of_nothing or (keep_narrow and _is_widened(n))}
+    return {n for n in own if n in of_nothing or (keep_narrow and is_widened(n))}
 
 
 def _read_again(nodes: list[Node]) -> list[Node]:
     return [x for n in nodes for x in ((n.inputs[1], n.inputs[3]) if n.op is ATTENTION else n.inputs[1:] if n.op is REDUCED_SCORES else ())]
 
 
-def _is_widened(x: Node) -> bool:
+def is_widened(x: Node) -> bool:
     """Whether it is a narrow float that was made float32."""
     return x.op.name == "cast" and x.inputs[0].dtype.is_narrow_float
 
