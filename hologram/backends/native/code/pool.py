@@ -146,16 +146,27 @@ def claim() -> Job:
 
 
 @native
+def longest_piece(chunks: i64, elapsed: i64) -> i64:
+    """How many chunks may be run between two polls, by the time that so many have taken."""
+    return pool.poll_ticks // LONGEST_PIECE * chunks // (elapsed + 1)
+
+
+@native
 def run_alone(context: Context, kernel: Kernel, args: ptr, chunks: i64, grain: i64) -> i64:
     begin = 0
+    end = grain
+    started = ticks()
     while begin < chunks:
-        end = begin + grain
         if end > chunks:
             end = chunks
         kernel(args, begin, end, context.scratch)
         if poll(context) != 0:
             return 1
+        count = longest_piece(end, ticks() - started)
+        if count < grain:
+            count = grain
         begin = end
+        end = begin + count
     return 0
 
 
@@ -195,7 +206,7 @@ def parallel_for(context: Context, kernel: Kernel, args: ptr, chunks: i64, grain
     fetch_add(pool.open, 1)
     started = ticks()
     kernel(args, 0, grain, context.scratch)
-    exchange(job.longest, pool.poll_ticks // LONGEST_PIECE * grain // (ticks() - started + 1))
+    exchange(job.longest, longest_piece(grain, ticks() - started))
     wake_for(job, started, grain)
     taken = 0
     front = grain
