@@ -61,6 +61,11 @@ def min_index(body: list[Stmt], x: Int, y: Int) -> Ins:
     return apply(body, "min", index(body, x), index(body, y))
 
 
+def clamped_index(body: list[Stmt], x: Int, most: Int) -> Ins:
+    """``x``, but ``most`` where it is more, and 0 where that is less."""
+    return apply(body, "max", min_index(body, x, most), index(body, 0))
+
+
 def finish_kernel(kernel: Kernel) -> None:
     """Notes what follows from a kernel's statements: the symbols that they need from a call, and how many ops they are. Gives values
     that have one name, in different places, a name each."""

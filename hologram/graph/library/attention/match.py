@@ -180,10 +180,8 @@ class _Search:
         rows = [i for i in axis_map if i != soft.axis and there[i] in of_queries and there[i] not in of_keys and axis_map[i] not in of_values]
         if not {axis, wide} <= of_values:
             return None
-        if not all(isinstance(n, int) for n in (*sizes, *[length[i] for i in rows])):
-            self._require_few([length[i] for i in rows], *sizes)
-        row = max((i for i in rows if isinstance(length[i], int)), key=lambda i: (length[i], i), default=None)
-        if row is None or not _worth(length[row], *sizes):
+        row = self._own_axis({i: length[i] for i in rows}, *sizes)
+        if row is None:
             return None
         if self.widest_bytes is not None and space[wide] * values.dtype.itemsize > self.widest_bytes:
             return None
@@ -207,6 +205,26 @@ class _Search:
             axes.index(soft.axis),
             soft.safe,
         )
+
+    def _own_axis(self, rows: dict[int, Int], *sizes: Int) -> int | None:
+        """Of the axes of rows the one that iterations cut in blocks, the longest: one whose extent is known in a call alone, if there is one. None
+        where a kernel is not worth it. Notes for which sizes it is that are not known."""
+        if all(isinstance(n, int) for n in (*sizes, *rows.values())):
+            row = max(rows, key=lambda i: (rows[i], i), default=None)
+            return row if row is not None and _worth(rows[row], *sizes) else None
+        keys, *widths = sizes
+        if self.widest_bytes is not None or not all(isinstance(n, int) for n in widths):
+            self._require_few(list(rows.values()), *sizes)
+            return None
+        known = max((n for n in rows.values() if isinstance(n, int)), default=0)
+        unknown = [i for i, n in rows.items() if not isinstance(n, int)]
+        row = max(unknown, default=max(rows, key=lambda i: (rows[i], i), default=None))
+        if row is None or not _worth(max(known, MIN_QUERIES) if unknown else known, keys if isinstance(keys, int) else MIN_KEYS, *widths):
+            return None
+        self.conditions.require(keys, MIN_KEYS)
+        for i in unknown if known < MIN_QUERIES else ():
+            self.conditions.require(rows[i], MIN_QUERIES)
+        return row
 
     def _require_few(self, rows: list[Int], *sizes: Int) -> None:
         """Notes for which sizes attention of varying rows, keys or widths is too small for a kernel of its own."""

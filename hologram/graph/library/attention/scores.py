@@ -26,10 +26,20 @@ class ScoreKernel:
         self.group, self.scores, self.own_axis, self.walked_axis = group, scores, own, walked
         self.buffers = ScalarProgram(group, materialized)
         self.dtype = scores.dtype
-        self.count, self.length = (static(scores.shape[i]) for i in (own, walked))
+        self.own_extent, self.walked_extent = scores.shape[own], scores.shape[walked]
         self.head = {i: 0 if n == 1 else counter(f"h{i}", n) for i, n in self.others}
 
     # --- where things are ----------------------------------------------------------------------------------------------
+
+    @property
+    def count(self) -> int:
+        """The extent of the own axis, where it is known."""
+        return static(self.own_extent)
+
+    @property
+    def length(self) -> int:
+        """The extent of the walked axis, where it is known."""
+        return static(self.walked_extent)
 
     @property
     def others(self) -> list[tuple[int, Int]]:
@@ -79,7 +89,7 @@ class ScoreKernel:
 
     # --- the kernel ----------------------------------------------------------------------------------------------------
 
-    def start(self, blocks: int, repeats: bool = False) -> tuple[Kernel, list[Stmt], Int]:
+    def start(self, blocks: Int, repeats: bool = False) -> tuple[Kernel, list[Stmt], Int]:
         """A kernel with a parallel iteration for each block of each head, the parallel iteration's statements, and the number of its block;
         ``repeats``: see :class:`Loop`."""
         kernel = Kernel()
