@@ -23,9 +23,9 @@ from hologram.backends.llvm.row_blocks import RowBlocksWriter
 from hologram.backends.llvm.scalars import Functions
 from hologram.backends.llvm.text import Reg, memory_type, vector
 from hologram.dtypes import int64
-from hologram.graph.kernel.ir import Acc, Accumulate, Kernel, Loop, Prefetch, Stmt, Store, is_fused_product, summed_terms
+from hologram.graph.kernel.ir import Acc, Accumulate, Kernel, Loop, Prefetch, Stmt, Store, integers_in, is_fused_product, summed_terms
 from hologram.ir.instruction import Ins
-from hologram.ir.symbolic import Int, split_linear
+from hologram.ir.symbolic import Atom, Expr, Int, split_linear
 
 MAX_BLOCK_STATEMENTS = 16  # of a loop whose iterations across a block that is transposed in registers are written one after the other
 KEPT_ROLLED = "!4"  # metadata of the module: vector loops have long bodies, of which copies would only take time to compile
@@ -102,6 +102,8 @@ class KernelWriter(RowBlocksWriter):
         if self.hides_indices:
             address = f.emit("ptrtoint ptr %scratch to i64", "i64", 1)
             self.zero = f.emit(f"lshr i64 {address.text}, 63", "i64", 1)  # no memory of a process is so high
+        if not self.code.is_inlined:
+            self.find_large(self.kernel.params)
         self.block(self.kernel.body)
         f.do("ret void")
 
@@ -201,13 +203,21 @@ class KernelWriter(RowBlocksWriter):
         def body(i: Reg, _: list[Reg]) -> list[Reg]:
             self.vars[loop.var] = i
             self.chunk = i, first
-            self.scoped(lambda: self.block(loop.body))
+            self.scoped(lambda: self._iteration(loop))
             return []
 
         first, last = self.begin, self.end
         if loop.extent != self.kernel.iterations:
             first, last = (self._clipped(r, loop.extent) for r in (first, last))
         self.f.counted(first, last, 1, [], body)
+
+    def _iteration(self, loop: Loop) -> None:
+        """The body of a parallel loop. Divisions by sizes that are known in a call come before its loops: LLVM moves none out of a loop, since the
+        divisor may be 0 where the loop has no iterations."""
+        for a in dict.fromkeys(a for e in integers_in(loop.body) for a in _factors(e)):
+            if _divides_by_size(a) and all(v.name in self.vars for v in a.inside):
+                self.atom(a)
+        self.block(loop.body)
 
     def _unless_done(self, loop: Loop) -> None:
         """A loop whose work chunks share: the first one of them that is run here does it."""
@@ -404,3 +414,13 @@ def _is_light(loop: Loop) -> bool:
     """Whether a loop has no loops and calls no functions, which are long chains of instructions: neighbouring iterations overlap in the machine
     without wider vectors."""
     return not any(isinstance(s, Loop) or (isinstance(s, Ins) and not isinstance(s.op, str) and s.op.spelling is None) for s in loop.body)
+
+
+def _factors(e: Int) -> list[Atom]:
+    """Variables and quotients, as the terms of an integer have them."""
+    return [a for m in e.terms for a in m] if isinstance(e, Expr) else []
+
+
+def _divides_by_size(a: Atom) -> bool:
+    """Whether some divisor in a quotient is known in a call alone."""
+    return bool(a.args) and (isinstance(a.args[1], Expr) or any(map(_divides_by_size, _factors(a.args[0]))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -10,10 +11,10 @@ from hologram.backends.llvm.accumulators import Monoid, PartialLanes, reduce_lan
 from hologram.backends.llvm.memory import STACK_SLOT_BYTES, Lane, MemoryWriter
 from hologram.backends.llvm.mixed_width import Part, mixed_width_parts, mixed_widths
 from hologram.backends.llvm.scalars import FLAGS, Functions, ScalarCode
-from hologram.backends.llvm.text import FunctionText, Reg, lane_numbers, pieces, replaced, vector
+from hologram.backends.llvm.text import FunctionText, Reg, lane_numbers, memory_type, pieces, replaced, vector
 from hologram.graph.kernel.ir import Acc, Kernel, Loop, Stmt, Store, summed_terms
 from hologram.ir.instruction import Ins
-from hologram.ir.symbolic import Int, atoms
+from hologram.ir.symbolic import Int, atoms, split_linear
 from hologram.primitives.reductions import GROUP, INTEGER_LANES, LANES, PAGE
 
 MAX_LANES = 128  # lanes
@@ -194,16 +195,12 @@ class LanesWriter(MemoryWriter):
             rest = self._hidden(Reg(str(loop.extent - whole), "i64", 1))
         state = lanes_carried
         if whole != 0:
-            main = partial(self._vector_body, loop, monoids, width=width)
-            state = f.counted(
-                start,
-                main_stop,
-                width,
-                state,
-                lambda i, c: main(i=i, mask=None, carried=c),
-                at_least_once=bool(whole),
-                may_unroll=_is_small(loop, width),
-            )
+            main = partial(self._whole_vectors, loop, monoids, start, main_stop, width, state, bool(whole))
+            streamed = self._streamed_stores(loop, width)
+            if streamed:
+                self._in_either_way(streamed, loop, start, main)
+            else:
+                state = main()
         if whole is not None and whole == loop.extent:
             return state
         if not self.masked and not scans:
@@ -212,11 +209,45 @@ class LanesWriter(MemoryWriter):
             return self._known_tail(loop, monoids, main_stop, int(rest.text), width, state)
         return self._masked_tail(loop, monoids, main_stop, rest, width, state, always=whole is not None)
 
+    def _whole_vectors(
+        self, loop: Loop, monoids: list[Monoid], start: Reg, stop: Reg, width: int, state: list[Reg], at_least_once: bool
+    ) -> list[Reg]:
+        main = partial(self._vector_body, loop, monoids, width=width)
+        may_unroll = _is_small(loop, width)
+        return self.f.counted(start, stop, width, state, lambda i, c: main(i=i, mask=None, carried=c), at_least_once, may_unroll)
+
+    def _streamed_stores(self, loop: Loop, width: int) -> list[Store]:
+        """The stores of a loop of nothing but instructions, without accumulators, that may pass the caches by."""
+        if loop.accs or any(isinstance(s, Loop) for s in loop.body):
+            return []
+        stores = [s for s in loop.body if isinstance(s, Store) and self.may_be_nontemporal(s, width)]
+        return [s for s in stores if (linear := split_linear(s.index, loop.var)) is not None and linear[0] == 1]
+
+    def _in_either_way(self, stores: list[Store], loop: Loop, start: Reg, main: Callable[[], object]) -> None:
+        """A loop twice: for results that all are large and begin at a line of the cache, and for others. Where each store chooses for itself, a loop
+        in the caches is slower."""
+        f, outer = self.f, self.streamed
+        wanted = [of for s in stores for of in (self.large[s.buffer], self.starts_line(self._place(s, loop, start)))]
+
+        def run(streamed: frozenset[Store]) -> None:
+            self.streamed = streamed
+            self.scoped(main)
+
+        f.either(functools.reduce(lambda a, b: f.int_op("and", a, b), wanted), lambda: run(frozenset(stores)), lambda: run(frozenset()))
+        self.streamed = outer
+
+    def _place(self, s: Store, loop: Loop, start: Reg) -> Reg:
+        """Where the first lane is stored of a loop from ``start`` on."""
+        linear = split_linear(s.index, loop.var)
+        assert linear is not None
+        first = self.f.int_op("add", self.integer(linear[1]), start)
+        return self.f.emit(f"getelementptr {memory_type(s.buffer.dtype)}, ptr {self.pointers[s.buffer]}, {first.typed}", "ptr", 1)
+
     def _vector_body(
         self, loop: Loop, monoids: list[Monoid], i: Reg, width: int, mask: Reg | None, carried: list[Reg], live: int | None = None
     ) -> list[Reg]:
         def inner() -> list[Reg]:
-            outer, self.lane = self.lane, Lane(loop.var, loop.start, i, width, mask, live)
+            outer, self.lane = self.lane, Lane(loop.var, loop.start, i, width, mask, live, loop.extent)
             self._set(monoids, carried)
             self.bodies.get(loop, lambda: self.block(loop.body))()
             self.lane = outer

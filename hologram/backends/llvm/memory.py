@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from hologram.backends.llvm.bounds_checks import BoundsChecks
@@ -13,7 +13,7 @@ from hologram.backends.llvm.text import FunctionText, Reg, alignment, lane_numbe
 from hologram.dtypes import DType
 from hologram.graph.kernel.ir import Buffer, Prefetch, Stmt, Store
 from hologram.ir.instruction import Ins
-from hologram.ir.symbolic import Atom, Expr, Int, atoms, bounds, mod, split_linear, substitute
+from hologram.ir.symbolic import Atom, Expr, Int, atoms, bounds, counter, mod, split_linear, substitute
 
 CACHE_LINE = 64
 STACK_SLOT_BYTES = 256  # an array of at most this many bytes may have a stack slot in the graph function, which LLVM promotes to registers
@@ -22,12 +22,12 @@ NONTEMPORAL_BYTES = 24 * 2**20  # results from this size on are written past the
 
 class Lane:
     """The lanes loop being written: its variable and start, the register of lane 0, width, and the mask of live lanes (None: all), of which the
-    first ``live`` are where their number is known."""
+    first ``live`` are where their number is known. ``extent``: of the loop, but for its limit."""
 
-    __slots__ = ("var", "start", "base", "width", "mask", "live")
+    __slots__ = ("var", "start", "base", "width", "mask", "live", "extent")
 
-    def __init__(self, var: str, start: Int, base: Reg, width: int, mask: Reg | None, live: int | None = None) -> None:
-        self.var, self.start, self.base, self.width, self.mask, self.live = var, start, base, width, mask, live
+    def __init__(self, var: str, start: Int, base: Reg, width: int, mask: Reg | None, live: int | None = None, extent: Int = 0) -> None:
+        self.var, self.start, self.base, self.width, self.mask, self.live, self.extent = var, start, base, width, mask, live, extent
 
 
 class Integers:
@@ -37,7 +37,7 @@ class Integers:
     def __init__(self, f: FunctionText, keeps: bool = True) -> None:
         self.f, self.keeps = f, keeps
         self.vars: dict[str, Reg] = {}
-        self.exprs: dict[Expr, Reg] = {}
+        self.exprs: dict[Expr | Atom, Reg] = {}  # and quotients in them
         self.lane: Lane | None = None
 
     def named(self, name: str) -> Reg:
@@ -67,18 +67,29 @@ class Integers:
         return total
 
     def atom(self, a: Atom) -> Reg:
-        if a.args:
-            x, y = (self.integer(v) for v in a.args)
-            if x.width > 1 and bounds(a.args[0])[1] is not None and (bounds(a.args[0])[1] or 0) < 2**31 and isinstance(a.args[1], int):
-                return self._narrow_division("udiv" if a.key[0] == "floordiv" else "urem", x, a.args[1])
-            if (bounds(a.args[1])[0] or 0) < 1:  # an extent that may be 0: then nothing is read at this index, but the division must not trap
-                y = self.f.emit(f"call i64 @llvm.smax.i64({y.typed}, i64 1)", "i64", 1)
-            return self.f.int_op("udiv" if a.key[0] == "floordiv" else "urem", x, y)
-        if self.lane is not None and a.name == self.lane.var:
-            if self.lane.width == 1:
-                return self.lane.base
-            return self.f.int_op("add", self.lane.base, lane_numbers(self.lane.width))
-        return self.named(a.name)
+        if not a.args:
+            return self._variable(a.name)
+        got = self.exprs.get(a)
+        if got is None:
+            got = self._quotient(a)
+            if self.keeps:
+                self.exprs[a] = got
+        return got
+
+    def _variable(self, name: str) -> Reg:
+        if self.lane is None or name != self.lane.var:
+            return self.named(name)
+        if self.lane.width == 1:
+            return self.lane.base
+        return self.f.int_op("add", self.lane.base, lane_numbers(self.lane.width))
+
+    def _quotient(self, a: Atom) -> Reg:
+        x, y = (self.integer(v) for v in a.args)
+        if x.width > 1 and bounds(a.args[0])[1] is not None and (bounds(a.args[0])[1] or 0) < 2**31 and isinstance(a.args[1], int):
+            return self._narrow_division("udiv" if a.key[0] == "floordiv" else "urem", x, a.args[1])
+        if (bounds(a.args[1])[0] or 0) < 1:  # an extent that may be 0: then nothing is read at this index, but the division must not trap
+            y = self.f.emit(f"call i64 @llvm.smax.i64({y.typed}, i64 1)", "i64", 1)
+        return self.f.int_op("udiv" if a.key[0] == "floordiv" else "urem", x, y)
 
     def _narrow_division(self, op: str, x: Reg, divisor: int) -> Reg:
         """Vector division by a constant in 32 bits, where there is a vector multiply-high."""
@@ -98,6 +109,8 @@ class MemoryWriter(Integers):
         self.pointers: dict[Any, str] = {}
         self.unaligned: frozenset[Buffer] = frozenset()  # results that need not start at a line of the cache
         self.blocks: dict[Any, list[Reg]] = {}  # neighbouring vectors that were loaded
+        self.large: dict[Buffer, Reg] = {}  # of results whose sizes are known in a call: whether they are written past the caches
+        self.streamed: frozenset[Store] | None = None  # those of the loop being written that do; None where each store has to find out
         self.checks: BoundsChecks | None = None
         self.statement: Any = None  # the load or store being written
 
@@ -166,7 +179,7 @@ class MemoryWriter(Integers):
         kind, p, stride, first = self.address(buffer, index)
         if kind == "uniform" and (mask is None or mask.width == 1):
             return self._uniform_load(self.checked(p, buffer, first, live=mask), t, buffer.dtype, mask)
-        live = self._mask(mask, width)
+        live = None if mask is None and self._has_room(buffer, index) else self._mask(mask, width)
         if kind == "uniform" and live is not None:
             wanted = self._any(live)
             one = self._uniform_load(self.checked(p, buffer, first, live=wanted), t, buffer.dtype, wanted)
@@ -190,6 +203,16 @@ class MemoryWriter(Integers):
         else:
             r = self._masked_load(self._mapped(p, mask, buffer), t, width, align, live)
         return self._from_memory(r, buffer.dtype)
+
+    def _has_room(self, buffer: Buffer, index: Int) -> bool:
+        """Whether scratch has elements for the lanes behind the limit of a loop, too: nobody sees what they read, and a mask costs a register."""
+        lane, size = self.lane, buffer.size
+        if lane is None or lane.mask is None or buffer.role != "scratch" or not buffer.dtype.is_float or not isinstance(size, int):
+            return False
+        if not isinstance(lane.extent, int) or lane.extent == 0 or lane.extent % lane.width:
+            return False
+        low, high = bounds(substitute(index, {lane.var: lane.start + counter("l", lane.extent)}))
+        return low is not None and high is not None and 0 <= low and high < size
 
     def _live_lanes(self, buffer: Buffer) -> int | None:
         """How many lanes of a masked vector are live, where that is known and the buffer may be in registers, which vectors of that many elements
@@ -383,11 +406,34 @@ class MemoryWriter(Integers):
             if live is not None and mask is None and stride == 1 and (count := self._live_lanes(s.buffer)):
                 v = narrowed(f, v, count)
                 f.do(f"store {v.typed}, ptr {p.text}, align {align}")
+            elif live is None and stride == 1 and self.streamed is None and self.may_be_nontemporal(s, width):
+                wanted = f.int_op("and", self.starts_line(p), self.large[s.buffer])
+                f.either(wanted, lambda: self._store_vector(v, p, 64, True), lambda: self._store_vector(v, p, align, False))
             elif live is None:
-                how = "align 64, !nontemporal !2" if stride == 1 and self._is_nontemporal(s) else f"align {align}"
-                f.do(f"store {v.typed}, ptr {p.text}, {how}")
+                whole_lines = stride == 1 and self._is_nontemporal(s)
+                self._store_vector(v, p, 64 if whole_lines else align, whole_lines)
             else:
                 self._masked_store(v, self._mapped(p, mask, s.buffer), align, live)
+
+    def _store_vector(self, v: Reg, p: Reg, align: int, nontemporal: bool) -> None:
+        self.f.do(f"store {v.typed}, ptr {p.text}, align {align}{', !nontemporal !2' if nontemporal else ''}")
+
+    def starts_line(self, p: Reg) -> Reg:
+        """Whether ``p`` is the start of a line of the cache."""
+        address = self.f.emit(f"ptrtoint ptr {p.text} to i64", "i64", 1)
+        place = self.f.int_op("and", address, Reg(str(CACHE_LINE - 1), "i64", 1))
+        return self.f.emit(f"icmp eq i64 {place.text}, 0", "i1", 1)
+
+    def find_large(self, results: Iterable[Buffer]) -> None:
+        """Finds out which of the results are large whose sizes are known in a call."""
+        for b in results:
+            if not isinstance(b.size, int) and b.role == "out" and b not in self.unaligned:
+                size = self.integer(b.size)
+                self.large[b] = self.f.emit(f"icmp sge i64 {size.text}, {NONTEMPORAL_BYTES // b.dtype.itemsize}", "i1", 1)
+
+    def may_be_nontemporal(self, s: Store, width: int) -> bool:
+        """Whether vectors of so many lanes should pass the caches by where a call finds the result large and their place at the start of a line."""
+        return s.buffer in self.large and s.mask is None and width % (CACHE_LINE // s.buffer.dtype.itemsize) == 0
 
     def _interleaved_store(self, s: Store, body: list[Stmt]) -> list[Store]:
         """Writes ``s`` together with the stores of a block that fill the gaps between its elements; gives them, none where there are gaps left."""
@@ -437,6 +483,8 @@ class MemoryWriter(Integers):
     def _is_nontemporal(self, s: Store) -> bool:
         """Whether a store should pass the caches by: a result too large to be found there later, at a place certain to be aligned."""
         b, lane = s.buffer, self.lane
+        if self.streamed is not None and s in self.streamed:
+            return True
         if b.role != "out" or b in self.unaligned or lane is None or not isinstance(b.size, int) or b.size * b.dtype.itemsize < NONTEMPORAL_BYTES:
             return False
         step = CACHE_LINE // b.dtype.itemsize

@@ -188,6 +188,16 @@ class FunctionText:
         self.do(f"br label %{done}")
         self.start(done)
 
+    def either(self, condition: Reg, body: Callable[[], object], otherwise: Callable[[], object]) -> None:
+        """Runs ``body()`` where ``condition`` holds, and ``otherwise()`` where it does not; they give nothing."""
+        then, other, done = self.fresh_label("then"), self.fresh_label("else"), self.fresh_label("endif")
+        self.do(f"br i1 {condition.text}, label %{then}, label %{other}")
+        for label, part in ((then, body), (other, otherwise)):
+            self.start(label)
+            part()
+            self.do(f"br label %{done}")
+        self.start(done)
+
     def text(self, header: str) -> str:
         return "\n".join([header + " {", "entry:", *self.entry, *self.lines, "}", ""])
 

@@ -128,15 +128,20 @@ class Kernel:
         return self.ready[1] if self.ready is not None else tuple(var(s) for s in self.symbols)
 
     def walk(self) -> Iterator[Stmt]:
-        stack = [iter(self.body)]
-        while stack:
-            for s in stack[-1]:
-                yield s
-                if isinstance(s, Loop):
-                    stack.append(iter(s.body))
-                    break
-            else:
-                stack.pop()
+        return walk(self.body)
+
+
+def walk(body: list[Stmt]) -> Iterator[Stmt]:
+    """Statements and those of the loops among them, in the order of the text."""
+    stack = [iter(body)]
+    while stack:
+        for s in stack[-1]:
+            yield s
+            if isinstance(s, Loop):
+                stack.append(iter(s.body))
+                break
+        else:
+            stack.pop()
 
 
 def float16_factors(v: Value) -> tuple[Ins, Ins] | None:
@@ -173,8 +178,13 @@ def summed_terms(kernel: Kernel, opname: str) -> frozenset[Ins]:
 
 def integers_of(kernel: Kernel) -> list[Int]:
     """Every extent and index expression of a kernel."""
-    out: list[Int] = [kernel.iterations]
-    for s in kernel.walk():
+    return [kernel.iterations, *integers_in(kernel.body)]
+
+
+def integers_in(body: list[Stmt]) -> list[Int]:
+    """Every extent and index expression of statements and of the loops among them."""
+    out: list[Int] = []
+    for s in walk(body):
         if isinstance(s, Loop):
             out += [s.start, s.extent, s.shared] + ([s.limit] if s.limit is not None else [])
         elif isinstance(s, Store):

@@ -11,7 +11,7 @@ from hologram.graph.legalize.reductions import MIN_DEVICE_BLOCKS, reduce_run, sp
 from hologram.graph.schedule.choose import COLUMNS
 from hologram.ir.node import Builder, Node
 from hologram.ir.op import TABLE
-from hologram.ir.symbolic import floordiv, prod
+from hologram.ir.symbolic import at_least, floordiv, prod
 from hologram.primitives.reductions import LAST, PAGE, reduction_by
 
 MAX_SEQUENTIAL_PAGES = 64  # of a scan: to add up so many totals one after the other takes long where many could at one time
@@ -56,10 +56,14 @@ def _blocked_scan(b: Builder, op: Any, x: Node, axis: int, blocks: int) -> Node:
 
 
 def _shifted(b: Builder, x: Node, axis: int, identity: Any) -> Node:
-    """``x`` one further along ``axis``; the first is the identity."""
-    moved = b.slice_axis(x, axis, 0, x.shape[axis] - 1)
+    """``x`` one further along ``axis``; the first is the identity, the last is lost."""
+    return _moved_on(b, b.slice_axis(x, axis, 0, x.shape[axis] - 1), axis, identity)
+
+
+def _moved_on(b: Builder, x: Node, axis: int, identity: Any) -> Node:
+    """``x`` behind one identity."""
     low = tuple(1 if i == axis else 0 for i in range(x.ndim))
-    return b(TABLE["pad"], (moved, b.const(identity, x.dtype)), (low, (0,) * x.ndim))
+    return b(TABLE["pad"], (x, b.const(identity, x.dtype)), (low, (0,) * x.ndim))
 
 
 def running_sum(b: Builder, x: Node) -> Node:
@@ -71,19 +75,24 @@ def _paged_scan(b: Builder, op: Any, x: Node, axis: int, at_once: bool) -> Node:
     """The running values of a long axis, (…, pages, PAGE)."""
     pages = split_in_pages(b, x, axis, x.shape[axis], op.identity(x.dtype))
     inside = b(op, (pages,), (axis + 1, False))
-    carry = _page_carries(b, op, b(op, (pages,), (axis + 1, LAST)), axis, at_once)
+    carry = _page_carries(b, op, pages, axis, at_once)
     spread = b(TABLE["broadcast"], (carry,), (inside.shape, tuple(range(carry.ndim))))
     return b(op.monoid, (spread, inside))
 
 
-def _page_carries(b: Builder, op: Any, totals: Node, axis: int, at_once: bool) -> Node:
-    """What stands before each page: the running totals, left to right, moved on by one; the first is the identity."""
-    n = totals.shape[axis]
-    if at_once and isinstance(n, int) and n > MAX_SEQUENTIAL_PAGES:
+def _page_carries(b: Builder, op: Any, pages: Node, axis: int, at_once: bool) -> Node:
+    """What stands before each page: the running totals of the pages before it, left to right; the first is the identity. Nothing is read for a single
+    page."""
+    count = pages.shape[axis]
+    before = count - at_least(count, 1)
+    totals = b(op, (b.slice_axis(pages, axis, 0, before),), (axis + 1, LAST))
+    if at_once and isinstance(before, int) and before > MAX_SEQUENTIAL_PAGES:
         running = _running_totals(b, op, totals, axis)
     else:
         running = b(op, (b.reshape(totals, (*totals.shape, 1)),), (axis, False))
-    return b.reshape(_shifted(b, running, axis, op.identity(totals.dtype)), (*totals.shape, 1))
+    carries = _moved_on(b, b.reshape(running, totals.shape), axis, op.identity(totals.dtype))
+    carries = carries if before + 1 == count else b.slice_axis(carries, axis, 0, count)
+    return b.reshape(carries, (*carries.shape, 1))
 
 
 def _running_totals(b: Builder, op: Any, totals: Node, axis: int) -> Node:

@@ -26,13 +26,19 @@ def prefetch_down(loads: list[Ins], down: Loop, least: int) -> list[Prefetch]:
 
 def prefetch_next_row(loads: list[Ins], row: Int, least: int) -> list[Prefetch]:
     """Hints for the following row, of ``row`` elements, of inputs of ``least`` bytes or more: the second pass computes on cached data while memory is
-    idle."""
+    idle. Inputs and rows whose sizes are known in a call are taken for long ones: a hint costs little beside the work on a line."""
     out: dict[Buffer, Prefetch] = {}
     for v in loads:
         b, index = v.attrs
         step = split_linear(index, "p")
-        if _is_large(b, least) and is_static(row) and row * b.dtype.itemsize >= MIN_PREFETCHED_ROW_BYTES and step is not None and step[0] == row:
-            out[b] = Prefetch(b, index + row)
+        if step is None:
+            continue
+        if is_static(b.size):
+            wanted = _is_large(b, least) and is_static(row) and row * b.dtype.itemsize >= MIN_PREFETCHED_ROW_BYTES and step[0] == row
+        else:
+            wanted = not is_static(step[0])
+        if wanted:
+            out[b] = Prefetch(b, index + step[0])
     return list(out.values())
 
 

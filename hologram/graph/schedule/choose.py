@@ -30,9 +30,8 @@ from hologram.graph.schedule.tiles import (
     page_ranges,
     panel_width,
     panelled_columns,
-    row_ranges,
     rows_share,
-    tiled_column,
+    tiled_columns,
 )
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Int, counter, floordiv, mod, split_linear
@@ -52,7 +51,7 @@ def choose_nest(
     loads: Sequence[Int] = (),
     tile: TileConfig | None = None,
     itemsize: int = 4,
-    starts: Sequence[int] = (),
+    starts: Sequence[Int] = (),
     row_blocked: bool = False,
     streamed: int = UNBOUNDED,
 ) -> list[Nest]:
@@ -78,10 +77,7 @@ def choose_nest(
         if least_cost(best, tile) > MAX_ROW_WORK_RATIO:
             best = [r for r in rows if r in sharing]
         others = [r for r in rows if r not in best]
-        first, *_ = nests = [tiled_column(others, best, reduced, after[-1], loads, tile, itemsize, of) for of in row_ranges(best, tile, True)]
-        if first.packs or len(nests) == 1:
-            return nests
-        return [tiled_column(others, best, reduced, after[-1], loads, tile, itemsize, of) for of in row_ranges(best, tile, False)]
+        return tiled_columns(others, best, reduced, after[-1], loads, tile, itemsize)
     if row_blocked and _is_row_blocked(before, reduced, after, itemsize):
         return [_row_blocked_column(before, reduced, after)]
     width = after[-1].size if after else 1
@@ -233,7 +229,7 @@ def _step(block: Block, e: Int) -> int:
     return linear[0] if linear is not None and isinstance(linear[0], int) else 0
 
 
-def _rows(rows: list[Block], reduced: list[Block], starts: Sequence[int]) -> list[Nest]:
+def _rows(rows: list[Block], reduced: list[Block], starts: Sequence[Int]) -> list[Nest]:
     """The nests of a horizontal reduction: one for each range of a symbolic length, for a page has no partial results, and fits in scratch."""
     n = size_of(reduced)
     if isinstance(n, int):
@@ -242,7 +238,7 @@ def _rows(rows: list[Block], reduced: list[Block], starts: Sequence[int]) -> lis
     return [_row(rows, reduced, starts, PAGE, n, is_in_range(n, short)), _row(rows, reduced, starts, n, None, is_in_range(n, long))]
 
 
-def _row(rows: list[Block], reduced: list[Block], starts: Sequence[int], n: Int, limit: Int | None, holds: Int) -> Nest:
+def _row(rows: list[Block], reduced: list[Block], starts: Sequence[Int], n: Int, limit: Int | None, holds: Int) -> Nest:
     """Rows of ``n`` elements, or ``limit`` if they are fewer, where ``holds`` is 1; none where it is 0."""
     nest = Nest()
     nest.blocks = rows + reduced
@@ -251,7 +247,6 @@ def _row(rows: list[Block], reduced: list[Block], starts: Sequence[int], n: Int,
     count = size_of(rows)
     nest.iterations = count * holds
     if starts:
-        assert isinstance(count, int)
         nest.rows_at_once, nest.row_starts, nest.last_row = len(starts), starts, count - 1
         nest.iterations = (count - starts[-1]) * holds
         nest.row = counter("p", count - starts[-1])

@@ -80,11 +80,12 @@ class Nest:
         self.steps = 1  # of the innermost loop that are unrolled
         self.shared: Int = 1  # parallel iterations that follow each other and share a panel
         self.packs = False  # whether a parallel iteration copies what its rows share to scratch
+        self.most_terms: int | None = None  # of a symbolic number, in a nest that packs
         self.rows_at_once = 1  # rows of a parallel iteration, numbered from the value of ``row``
         self.row: Int = 0
         self.row_var: Int = 0  # stands for it, at most :attr:`last_row`
         self.last_row: Int = 0
-        self.row_starts: Sequence[int] = ()  # of rows that share nothing: the first of each part; a parallel iteration takes one of each
+        self.row_starts: Sequence[Int] = ()  # of rows that share nothing: the first of each part; a parallel iteration takes one of each
         self.column: Int = 0  # the position within a block of columns, of parallel iterations of several rows
         self.block: Int = 0  # columns of a parallel iteration
         self.row_blocked = False  # whether a parallel iteration adds row after row to results in scratch
@@ -161,7 +162,7 @@ class Nest:
     def repeats(self) -> bool:
         """Whether some rows are run by two parallel iterations."""
         if self.row_starts:
-            return self.iterations * self.rows_at_once != self.last_row + 1
+            return self.iterations * self.rows_at_once != self.last_row + 1  # taken for granted where sizes are known in a call
         return self.last_row % self.rows_at_once != 0
 
     # --- construction --------------------------------------------------------------------------------------------------

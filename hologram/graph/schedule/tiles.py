@@ -73,11 +73,12 @@ class ExtentRange(NamedTuple):
 
 
 class RowRange(NamedTuple):
-    """How rows whose number is in a range are tiled: ``at_once``, and whether what they share is worth packing."""
+    """How rows whose number is in a range are tiled: ``at_once``, whether what they share is worth packing, and of sums of how many ``terms``."""
 
     at_once: int
     of: ExtentRange
     packs: bool
+    terms: ExtentRange = ExtentRange(0, None)
 
 
 def row_ranges(rows: list[Block], tile: CpuTileConfig, packs: bool) -> list[RowRange]:
@@ -103,7 +104,7 @@ def page_ranges() -> list[ExtentRange]:
 
 def is_in_range(n: Int, of: ExtentRange) -> Int:
     """1 where ``n`` is in the range, 0 elsewhere."""
-    if isinstance(n, int):
+    if isinstance(n, int) or of == ExtentRange(0, None):
         return 1
     return at_least(n, of.least) - (0 if of.most is None else at_least(n, of.most + 1))
 
@@ -178,6 +179,32 @@ def _together(panels: Int, row: Int, rows: int) -> int:
     return -(-down // -(-down // most)) if most else down
 
 
+def tiled_columns(
+    before: list[Block],
+    sharing: list[Block],
+    reduced: list[Block],
+    columns: Block,
+    loads: Sequence[Int],
+    tile: CpuTileConfig,
+    itemsize: int,
+) -> list[Nest]:
+    """The nests of rows that share reads, one for each range of a symbolic number of rows, and of one of terms: a panel of more terms than the
+    second-level cache holds is not packed."""
+
+    def nest_of(of: RowRange) -> Nest:
+        return tiled_column(before, sharing, reduced, columns, loads, tile, itemsize, of)
+
+    ranges = row_ranges(sharing, tile, True)
+    if len(ranges) > 1 and not nest_of(ranges[0]).packs:
+        ranges = row_ranges(sharing, tile, False)
+    nests: list[Nest] = []
+    for of in ranges:
+        nests.append(nest := nest_of(of))
+        if nest.packs and nest.most_terms is not None:
+            nests.append(nest_of(of._replace(terms=ExtentRange(nest.most_terms + 1, None))))
+    return nests
+
+
 def tiled_column(
     before: list[Block],
     sharing: list[Block],
@@ -204,10 +231,15 @@ def tiled_column(
     shared = [substitute(columns.rewrite(e), {name_of(columns.var): in_block + lane}) for e in shared]  # so that panels are seen for what they are
     far = any(_is_far(e, reduced, lane, itemsize) for e in shared)
     transposed = any(step_along(e, lane) != 1 for e in shared)  # packed, it is read by squares and not element by element: that pays for any rows
-    nest.packs = far and (transposed or of.packs) and isinstance(n, int) and len(shared) * n * block * itemsize <= PACK_BYTES
+    most = PACK_BYTES // (len(shared) * block * itemsize)  # terms of a panel
+    nest.packs = far and (transposed or of.packs) and of.terms.least <= most and (not isinstance(n, int) or n <= most)
+    terms = of.terms
+    if nest.packs and not isinstance(n, int):
+        nest.most_terms = most
+        terms = ExtentRange(of.terms.least, most)
     together = _together(size_of(before) * across, count, rows) if nest.packs else 1
     groups = floordiv(down + (together - 1), together)
-    nest.iterations = size_of(before) * across * groups * is_in_range(count, of.of)
+    nest.iterations = size_of(before) * across * groups * is_in_range(count, of.of) * is_in_range(n, terms)
     p = counter("p", nest.iterations)
     nest.rows(before, floordiv(p, across * groups))
     start = mod(floordiv(p, groups), across) * block
@@ -227,11 +259,11 @@ def tiled_column(
     nest.rows(sharing, counter("row", count) if rows > 1 else nest.row)
     nest.element_level = len(nest.outer_loops()) + 2
     nest.level_of.update(r=2, row=nest.element_level - 2, t=nest.element_level - 1, e=nest.element_level - 1)
-    nest.inner("serial", "q", 0, n)
+    nest.inner("serial", "q", 0, *((n, None) if nest.most_terms is None else (nest.most_terms, n)))
     sizes = [b.size for b in reduced if isinstance(b.size, int)]
     nest.steps = steps_at_once(sizes) if len(sizes) == len(reduced) else 1
     nest.column, nest.block = t - start, block
-    nest.scratch_index, nest.scratch_size = q * block + nest.column, n * block
+    nest.scratch_index, nest.scratch_size = q * block + nest.column, (n if nest.most_terms is None else nest.most_terms) * block
     nest.row_elements = UNBOUNDED
     return nest
 
