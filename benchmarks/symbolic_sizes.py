@@ -1,7 +1,7 @@
 """Programs for any size beside programs for one: ``python -m benchmarks.symbolic_sizes [--sizes 64,256,1008] [--only WORD]``.
 
-A function is jitted twice: with ``dynamic=False``, and as it is by default, after calls of several sizes have made its axes symbolic. Both take turns on
-the same arrays, on one thread; a figure is the least processor time of a call, and their ratio.
+A function is jitted twice: with ``dynamic=False``, and as it is by default, after calls of several sizes have made its axes symbolic. Both take turns
+on the same arrays, on one thread; a figure is the least processor time of a call, and their ratio.
 """
 
 from __future__ import annotations
