@@ -20,7 +20,7 @@ from hologram.lax.shapes import cut_or_padded, in_order, integers
 from hologram.numpy.arguments import array, wrap
 from hologram.primitives.reductions import REDUCED_BY, argmax, argmin, highest, lowest
 from hologram.support.user_lines import located
-from hologram.trace.decisions import most
+from hologram.trace.decisions import decided, most
 from hologram.trace.recorder import assume, plain
 from hologram.trace.tensor import Tensor
 from hologram.transform.custom import custom_jvp
@@ -59,14 +59,14 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int], window
     return found
 
 
-def _same_padding(n: Int, window: int, step: int) -> Int:
+def _same_padding(n: Int, window: Int, step: int) -> Int:
     """Widths around an axis such that its last window begins at the last multiple of ``step`` below ``n``."""
-    if isinstance(n, int):
+    if isinstance(n, int) and isinstance(window, int):
         return max((-(-n // step) - 1) * step + window - n, 0)
     n = plain(n)
     assume(n - 1)
     total = floordiv(n - 1, step) * step + window - n
-    return total if window >= step else most(total, 0)
+    return total if decided(window - step) else most(total, 0)
 
 
 class Slide:

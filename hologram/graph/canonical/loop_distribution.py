@@ -24,7 +24,7 @@ from hologram.graph.canonical.licm import MOVABLE, elements
 from hologram.ir.graph import Graph, close, inlined
 from hologram.ir.node import Builder, Node, nbytes
 from hologram.ir.op import TABLE, load_transforms
-from hologram.ir.symbolic import is_static
+from hologram.ir.symbolic import Int, is_static, typical
 from hologram.ir.traversal import reachable, topological
 
 MAX_STACKED_RATIO = 4  # LSTM cells make four values of each that they are given
@@ -39,7 +39,12 @@ class Steps(NamedTuple):
     body: Graph
     consts: int
     carries: int
-    length: int
+    length: Int
+
+    @property
+    def about(self) -> int:
+        """The number of steps, or what it is taken for where a call alone knows it."""
+        return typical(self.length)
 
     @property
     def fixed(self) -> list[Node]:
@@ -59,7 +64,7 @@ class Steps(NamedTuple):
 
     def room(self) -> int:
         """Bytes that may be given from one part of the loop to another."""
-        return min(MAX_STACKED_BYTES, MAX_STACKED_RATIO * self.length * sum(map(nbytes, [*self.elements, *self.stacked])))
+        return min(MAX_STACKED_BYTES, MAX_STACKED_RATIO * self.about * sum(map(nbytes, [*self.elements, *self.stacked])))
 
 
 class WorkAfter(NamedTuple):
@@ -86,7 +91,7 @@ def work_before_loop(steps: Steps) -> tuple[list[Node], Graph] | None:
         if x in holding:
             values[x] = None
     chosen = list(values)
-    if not chosen or _in_memory(chosen, chosen, {*steps.fixed, *steps.elements}, free) * steps.length > steps.room():
+    if not chosen or _in_memory(chosen, chosen, {*steps.fixed, *steps.elements}, free) * steps.about > steps.room():
         return None
     return chosen, _batched(steps, steps.elements, chosen)
 
@@ -138,7 +143,7 @@ class _WorkAfter:
             return False
         stacks = [*[x for x in self.given if x not in steps.stacked], *[outputs[k] for k in self.ys]]
         taken = _in_memory(stacks, [_summed(x)[0] for x in self.values.values()], {*self.given, *self.there}, self.free)
-        return steps.length * taken <= steps.room() + steps.length * sum(map(nbytes, {outputs[k] for k in self.ys}))
+        return steps.about * taken <= steps.room() + steps.about * sum(map(nbytes, {outputs[k] for k in self.ys}))
 
     def after(self) -> WorkAfter:
         order = [*self.ys, *sorted(self.sums)]
@@ -166,8 +171,7 @@ class _WorkAfter:
 
 
 def _may_pay(steps: Steps) -> bool:
-    sizes = [steps.length, *[x.size for x in steps.body.nodes()]]
-    if not all(map(is_static, sizes)) or steps.length < MIN_STEPS or not any(_gathers(n) for n in steps.body.nodes()):
+    if not all(is_static(x.size) for x in steps.body.nodes()) or steps.about < MIN_STEPS or not any(_gathers(n) for n in steps.body.nodes()):
         return False
     load_transforms()
     return True
@@ -188,7 +192,7 @@ def _carry_free(steps: Steps, given: Sequence[Node]) -> dict[Node, bool]:
 
 def _products(steps: Steps, free: dict[Node, bool]) -> list[Node]:
     """Products of rows that differ from step to step and a larger factor that no step changes."""
-    return [n for n in free if _is_product(n) and not free[n] and _pays(n, free) and elements(n.inputs[0]) * steps.length >= MIN_PRODUCT_ELEMENTS]
+    return [n for n in free if _is_product(n) and not free[n] and _pays(n, free) and elements(n.inputs[0]) * steps.about >= MIN_PRODUCT_ELEMENTS]
 
 
 def _is_product(n: Node) -> bool:

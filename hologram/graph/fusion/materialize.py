@@ -17,7 +17,7 @@ from hologram.graph.shared_divisors import is_part_of_quotient, is_scale
 from hologram.ir.leaves import FoldedConstant
 from hologram.ir.node import Node
 from hologram.ir.op import MULTI_RESULT
-from hologram.ir.symbolic import is_static
+from hologram.ir.symbolic import typical
 from hologram.ir.traversal import reachable
 from hologram.primitives.scalar.elementwise import PRODUCTS, fused_mul
 
@@ -180,7 +180,7 @@ def _window_factors(nodes: list[Node]) -> set[Node]:
             continue
         sources = [_windowed(f.inputs[0]) for f in n.inputs]
         for f, source, other in zip(n.inputs, sources, sources[::-1], strict=True):
-            often = is_static(n.size) and n.size >= SPREAD * f.inputs[0].size  # type: ignore[operator]
+            often = typical(n.size) >= SPREAD * typical(f.inputs[0].size)
             if often and source is not None and source.op.cost and source.op.kind not in _IN_MEMORY:
                 out.add(source)
             elif often and source is None and other is not None and _is_moved(f.inputs[0]):

@@ -31,7 +31,7 @@ from hologram.graph.schedule.tiles import CpuTileConfig, GpuTileConfig, TileConf
 from hologram.ir.instruction import Ins
 from hologram.ir.node import Node
 from hologram.ir.op import Shape
-from hologram.ir.symbolic import Int, prod
+from hologram.ir.symbolic import Int, prod, typical
 
 NEST_COST = 4  # instructions that loops around a box are like
 MAX_SPLIT_WORK_RATIO = 0.8  # how much of a space's work may be left for cutting it in boxes to pay
@@ -86,7 +86,7 @@ def _split_index_set(
         (boxes, *_program(group, materialized, stored, whole, boxes)) for boxes in nests
     ]
     work, all_of_it = sum(_work(values) for _, values, _ in cut), _work(whole)
-    return cut if narrow or (isinstance(work, int) and isinstance(all_of_it, int) and work <= MAX_SPLIT_WORK_RATIO * all_of_it) else []
+    return cut if narrow or typical(work) <= MAX_SPLIT_WORK_RATIO * typical(all_of_it) else []
 
 
 def _narrow_axes(shape: Shape, whole: ScalarProgram, writes: list[PendingStore]) -> list[int]:

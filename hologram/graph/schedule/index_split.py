@@ -23,7 +23,7 @@ from hologram.ir.index_maps import Index, variables
 from hologram.ir.instruction import Ins
 from hologram.ir.node import Node
 from hologram.ir.op import Shape
-from hologram.ir.symbolic import Expr, Int, atoms, prod, split_linear
+from hologram.ir.symbolic import Expr, Int, atoms, floordiv, mod, prod, split_linear
 
 MIN_BOX_RUN = 64  # neighbouring elements a box has on average, along the cut axis and those after it
 MIN_SPLIT_ELEMENTS = 1024  # elements below which a few selects are as good
@@ -47,9 +47,9 @@ class Box(NamedTuple):
     def every(self, axis: int, count: int) -> list[Box]:
         """``count`` parts of it, of which each has every ``count``-th element along one axis."""
         n = self.shape[axis]
-        assert isinstance(n, int)
+        assert mod(n, count) == 0
         shape, step = list(self.shape), list(self.step)
-        shape[axis], step[axis] = n // count, count * self.step[axis]
+        shape[axis], step[axis] = floordiv(n, count), count * self.step[axis]
         starts = [(*self.start[:axis], self.start[axis] + i * self.step[axis], *self.start[axis + 1 :]) for i in range(count)]
         return [Box(start, tuple(shape), tuple(step)) for start in starts]
 
@@ -112,7 +112,7 @@ def _residues(shape: Shape, order: Iterable[Value]) -> dict[int, int]:
             axis = axis_of.get(names.pop()) if len(names) == 1 else None
             if axis is not None and count <= MAX_UNROLLED_EXTENT and out.setdefault(axis, count) != count:
                 return {}
-    return {axis: count for axis, count in out.items() if isinstance(n := shape[axis], int) and n % count == 0}
+    return {axis: count for axis, count in out.items() if mod(shape[axis], count) == 0}
 
 
 def _remainders(e: Int) -> list[tuple[Int, int]]:

@@ -58,10 +58,11 @@ def _rows_at_once(n: int, tile: CpuTileConfig) -> int:
 
 
 def least_cost(rows: list[Block], tile: CpuTileConfig) -> float:
-    """The least work on a row, where those numbered by ``rows`` share; of a symbolic number that of many rows."""
+    """The least work on a row, where those numbered by ``rows`` share. A symbolic number of rows, which may be few, is taken only where all that are
+    known leave work over."""
     n = size_of(rows)
     if not isinstance(n, int):
-        return 1 + SHARED_COST / tile.rows
+        return MAX_ROW_WORK_RATIO
     return _row_cost(n, _rows_at_once(n, tile)) / n
 
 

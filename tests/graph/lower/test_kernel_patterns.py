@@ -164,13 +164,13 @@ PATTERNS = {
         CHECK-NEXT: serial q from 0 count 8 with {{a\d+}} = cumprod
         CHECK-NEXT: load(b0, -40*q+t+280)
     """,
-    # sums of pages, what stands before each page, and the pages again, each from there
+    # sums of all pages but the last, what stands before each page, and the pages again, each from there
     "long_scan": r"""
-        CHECK: parallel p from 0 count 4
+        CHECK: parallel p from 0 count 3
         CHECK: with [[sum:a\d+]] = cumsum
         CHECK: b1[p] = [[sum]]
         CHECK: kernel
-        CHECK: count 4 with {{a\d+}} = cumsum
+        CHECK: count 3 with {{a\d+}} = cumsum
         CHECK: kernel
         CHECK: parallel p from 0 count 4
         CHECK: load({{v\d+}}, b1, p-1)
