@@ -30,7 +30,7 @@ class LanesWriter(MemoryWriter):
         self.zero: Reg | None = None  # that LLVM does not know of
         self.bodies: dict[Loop, Callable[[], None]] = {}  # what writes the bodies of loops that the kernel does not have
         self.parts: list[Part] = []  # of the lanes loop being written, where one iteration takes several vectors
-        self.pair_dots = summed_terms(kernel, "pair_dot") if precision != "exact" and target.has("avx512bf16") else frozenset()
+        self.pair_dots = summed_terms(kernel, "pair_dot") if precision != "exact" and target.adds_bfloat16_pairs else frozenset()
         sizes = {b.dtype.itemsize for b in kernel.params + kernel.scratch}
         self.masked = target.has("avx512bw") or (target.has("avx2") and sizes <= {4, 8})
         self.hides_indices = target.splits_masks and any(isinstance(s, Ins) and s.op == "load" and s.args for s in kernel.walk())

@@ -151,6 +151,11 @@ def test_pairs_of_bfloat16_are_one_instruction() -> None:
         assert "dpbf16ps" not in text(64)
 
 
+def test_processors_that_are_slow_at_pairs_of_bfloat16_multiply_float32() -> None:
+    of = {cpu: target.Target("x86_64-unknown-linux-gnu", cpu, "+avx512f,+avx512bf16").tile.pairs for cpu in ("znver4", "x86-64-v4", "emeraldrapids")}
+    assert of == {"znver4": True, "x86-64-v4": True, "emeraldrapids": False}
+
+
 def test_pairs_of_bfloat16_keep_infinities_and_nans() -> None:
     a, b = (x.astype(ml_dtypes.bfloat16) for x in _operands((20, 64, 64), "float32"))
     a[3, 5], a[4, 8], b[9, 7] = np.inf, np.nan, 0
