@@ -39,8 +39,8 @@ PIPELINES: dict[str, tuple[int, tuple[str, ...] | None]] = {
 }
 
 
-# Processors whose instruction for pairs of bfloat16 takes four times as long as a multiply-add (measured on emeraldrapids, 0.83 and 0.20 ns; the others
-# have cores of its kind)
+# Processors whose instruction for pairs of bfloat16 takes four times as long as a multiply-add (measured on emeraldrapids, 0.83 and 0.20 ns; the
+# others have cores of its kind)
 _SLOW_PAIRS = ("sapphirerapids", "emeraldrapids", "graniterapids")
 
 
