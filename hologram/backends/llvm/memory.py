@@ -186,14 +186,9 @@ class MemoryWriter(Integers):
             return f.emit(f"select {live.typed}, {f.splat(one, width).typed}, {vector(one.type, width)} zeroinitializer", one.type, width)
         p = self.checked(p, buffer, first, width, stride, live)
         align = alignment(buffer.dtype)
-        vt, s = vector(t, width), suffix(t, width)
+        vt = vector(t, width)
         if kind == "scattered":
-            m = live.text if live else self._all(width)
-            r = f.emit(
-                f"call {vt} @llvm.masked.gather.{s}.v{width}p0(<{width} x ptr> {p.text}, i32 {align}, <{width} x i1> {m}, {vt} zeroinitializer)",
-                t,
-                width,
-            )
+            r = self._gather(buffer, p, live, align)
         elif stride == -1:
             r = self._reversed_load(p, t, width, align, live, lambda low: self._mapped(low, mask, buffer))
         elif live is None:
@@ -203,6 +198,20 @@ class MemoryWriter(Integers):
         else:
             r = self._masked_load(self._mapped(p, mask, buffer), t, width, align, live)
         return self._from_memory(r, buffer.dtype)
+
+    def _gather(self, buffer: Buffer, places: Reg, live: Reg | None, align: int) -> Reg:
+        """The elements at ``places``; zero where a lane is not ``live``. Of narrow elements, for which there is no instruction and LLVM loads one by
+        one, lanes that are not live take the first: a branch for each lane would take long to compile, and to run."""
+        f, width, t = self.f, places.width, memory_type(buffer.dtype)
+        vt = vector(t, width)
+        by_lanes = live is not None and buffer.dtype.itemsize < 4 and isinstance(buffer.size, int) and buffer.size > 0
+        if by_lanes:
+            first = f.splat(Reg(self.pointers[buffer], "ptr", 1), width)
+            places = f.emit(f"select {live.typed}, {places.typed}, {first.typed}", "ptr", width)
+        mask = self._all(width) if live is None or by_lanes else live.text
+        address = f"<{width} x ptr> {places.text}, i32 {align}, <{width} x i1> {mask}, {vt} zeroinitializer"
+        r = f.emit(f"call {vt} @llvm.masked.gather.{suffix(t, width)}.v{width}p0({address})", t, width)
+        return f.emit(f"select {live.typed}, {r.typed}, {vt} zeroinitializer", t, width) if by_lanes else r
 
     def _has_room(self, buffer: Buffer, index: Int) -> bool:
         """Whether scratch has elements for the lanes behind the limit of a loop, too: nobody sees what they read, and a mask costs a register."""

@@ -62,14 +62,15 @@ def _expensive(
 ) -> set[Node]:
     """What is kept because several read it and it would cost much to compute again, unless kernels compute what is ``unrolled`` once anyway; and
     what lies behind so many reshapes that its index is expensive. Nothing is computed again at any cost: that doubles with every step that reads the
-    one before it twice."""
+    one before it twice, as do the pieces that an element of concatenations of concatenations looks through."""
     uses, materialized, moved = _uses(nodes, base), set(base), _moved_gathers(nodes)
     as_moved = set(moved.values())
     cost: dict[Node, int] = {}
     mixed: dict[Node, int] = {}  # reshapes on the way from what is in memory
+    joined: dict[Node, int] = {}  # concatenations on that way: each element looks through the pieces of all of them
     for n in nodes:
         if n.op.kind in _IN_MEMORY:
-            cost[n] = mixed[n] = 0
+            cost[n] = mixed[n] = joined[n] = 0
             continue
         total = _cost_of_quotient_part(n) + sum(0 if x in materialized or is_scale(x) else cost[x] for x in n.inputs)
         cost[n] = min(total, max(EXPANDING_MATERIALIZE_COST, 10 * MATERIALIZE_COST))
@@ -78,7 +79,8 @@ def _expensive(
         threshold = EXPANDING_MATERIALIZE_COST if n in expanding else threshold
         shared = uses[n] >= 2 and total >= threshold and (not is_moved or n.op.cost > 0) and n not in moved
         mixed[n] = (n.op.name == "reshape") + max((0 if x in materialized else mixed[x] for x in n.inputs), default=0)
-        behind = mixed[n] > RESHAPES and n not in expanding
+        joined[n] = (n.op.name == "concatenate") + max((0 if x in materialized else joined[x] for x in n.inputs), default=0)
+        behind = (mixed[n] > RESHAPES and n not in expanding) or (n.op.name == "concatenate" and joined[n] > 1 and uses[n] >= 2)
         if n not in never and ((shared and n not in unrolled) or behind):
             materialized.add(narrowest(n) if keep_narrow and not behind else n)
             cost[n] = own_cost(n)

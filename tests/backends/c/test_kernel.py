@@ -250,7 +250,7 @@ def test_few_columns_are_summed_in_bands(shape: tuple[int, ...], tmp_path: Path)
 def test_what_stands_before_pages_is_found_side_by_side(dialect: str, dtype: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scans, "MAX_SEQUENTIAL_PAGES", 4)
     d = Draft()
-    x = d.input(2, 14_000, dtype=dtype)
+    x = d.input(2, 17_000, dtype=dtype)
     graph = d.graph(d("cumsum", x, 1, dtype == "int32"), d("cummax", x, 1, False))
     schedule = compile_to_plan(graph, "standard", GPU_TILE)
     assert not any(k.iterations == 2 and not k.scratch and "lanes" not in print_kernel(k) for k in kernels(schedule))
