@@ -21,8 +21,9 @@ from hologram.ir.traversal import topological
 from hologram.primitives.dropped_updates import dropped_unless
 from hologram.primitives.host.effects import effect, is_effect
 from hologram.primitives.indexing import keeps_what_it_drops
+from hologram.primitives.markers import stop
 from hologram.trace.recorder import constant, record
-from hologram.transform.nodes import RECORDING, apply, select, zeros_like
+from hologram.transform.nodes import RECORDING, apply, has_tangents, select, zeros_like
 
 
 def home(x: Node) -> Node | None:
@@ -162,8 +163,14 @@ def one_after_another(branches: Sequence[Graph], index: Node, *operands: Node) -
     state, chosen = list(operands), list[Node]()
     for turn, b in enumerate(branches):
         here = apply(TABLE["eq"], index, constant(turn, dtypes.int64))
-        values = predicated(b, state, here, homes)
+        given = [x if i in homes.values() else _moved_only_where(here, x) for i, x in enumerate(state)]
+        values = predicated(b, given, here, homes)
         chosen = [select(here, v, c) for v, c in zip(values, chosen, strict=True)] if chosen else values
         for k, i in homes.items():
             state[i] = chosen[k] = values[k]
     return chosen
+
+
+def _moved_only_where(holds: Node, x: Node) -> Node:
+    """``x``, to whose derivative nothing comes where the predicate does not hold: an infinite slope of a branch not taken, times 0, would be NaN."""
+    return select(holds, x, apply(stop, x)) if has_tangents(x.dtype) else x

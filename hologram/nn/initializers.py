@@ -148,14 +148,14 @@ def variance_scaling(
 
     ``mode``: ``fan_in``, ``fan_out``, ``fan_avg``, ``fan_geo_avg``. ``distribution``: ``uniform``, ``normal``, or ``truncated_normal`` (cut at two
     standard deviations of what is cut). Inputs lie along ``in_axis``, outputs along ``out_axis``; axes that are neither these nor ``batch_axis``
-    multiply both. The default float type unless ``dtype`` says otherwise. Raises ShapeError for fewer than two axes, ArgumentError for another
-    mode or distribution.
+    multiply both; either may be several axes, or none: ``()``. The default float type unless ``dtype`` says otherwise. Raises ShapeError for fewer
+    axes than these, ArgumentError for another mode or distribution.
 
     >>> weights = hg.nn.initializers.variance_scaling(hg.random.key(0), (100, 50), scale=2.0)
     >>> hnp.round(weights.std(), 2)
     Tensor(0.14, dtype=float32)
     """
-    if len(shape) < 2:
+    if len(shape) < sum(len(v) if isinstance(v, (tuple, list)) else 1 for v in (in_axis, out_axis, batch_axis)):
         raise located(ShapeError(f"variance_scaling: weights have an axis of inputs and one of outputs, not the shape {list(shape)}"))
     inputs, outputs = _fans(shape, in_axis, out_axis, batch_axis)
     counts = {"fan_in": inputs, "fan_out": outputs, "fan_avg": (inputs + outputs) / 2, "fan_geo_avg": math.sqrt(inputs * outputs)}

@@ -213,12 +213,22 @@ def softmax(x: Any, /, axis: int | tuple[int, ...] | None = -1, where: Any = Non
     return cast(exponentials / total, dtype)
 
 
-def log_softmax(x: Any, /, axis: int | tuple[int, ...] | None = -1) -> Tensor:
-    """Logarithm of the softmax: ``x - log(sum(exp(x)))`` over ``axis``, without overflow. Types and errors are those of :func:`softmax`.
+def log_softmax(x: Any, /, axis: int | tuple[int, ...] | None = -1, where: Any = None) -> Tensor:
+    """Logarithm of the softmax: ``x - log(sum(exp(x)))`` over ``axis``, without overflow.
+
+    Elements that do not take part, where ``where`` is false, get ``-inf``. Types and errors are those of :func:`softmax`.
 
     >>> hg.special.log_softmax([0.0, 1.0, 2.0])
     Tensor([-2.4076061 , -1.407606  , -0.40760604], dtype=float32)
+    >>> hg.special.log_softmax([0.0, 0.0, 2.0], where=[True, True, False])
+    Tensor([-0.6931472, -0.6931472,       -inf], dtype=float32)
     """
     values, dtype = floats(x, "log_softmax")
-    shifted = values - stop_gradient(hnp.max(values, axis=axis, keepdims=True))
-    return cast(shifted - hnp.log(hnp.sum(hnp.exp(shifted), axis=axis, keepdims=True)), dtype)
+    if where is None:
+        shifted = values - stop_gradient(hnp.max(values, axis=axis, keepdims=True))
+        return cast(shifted - hnp.log(hnp.sum(hnp.exp(shifted), axis=axis, keepdims=True)), dtype)
+    values = hnp.where(where, values, -hnp.inf)
+    top = stop_gradient(hnp.max(values, axis=axis, keepdims=True))
+    shifted = values - hnp.where(top == -hnp.inf, 0.0, top)
+    total = hnp.sum(hnp.exp(shifted), axis=axis, keepdims=True)
+    return cast(hnp.where(where, shifted - hnp.log(hnp.where(total == 0, 1.0, total)), -hnp.inf), dtype)

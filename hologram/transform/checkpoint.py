@@ -123,6 +123,7 @@ def _checkpoint(f: Callable[..., Any], given: tuple[Policy | None, tuple[int, ..
         some, named = tree.unflatten(structure, [wrap(m, weak) for m, (_, weak) in zip(marks, nodes, strict=True)])
         rest = iter(some)
         results, out = result_nodes(f(*[fixed[i] if i in fixed else next(rest) for i in range(len(args))], **named), "checkpoint")
+    level.keep(marks, results)
     around = closure(level, marks, results)
     saved = [x for x in level.between(marks, results, differentiable=False) if policy(x)] if policy is not None else []
     rule = _Recompute(level, [*marks, *around], results, saved)

@@ -45,6 +45,7 @@ class Converted:
             self.marks = [marked(x) for x, _ in nodes]
             given = tensors(self.structure, self.marks, [weak and keep_weak for _, weak in nodes])
             self.results, self.out = result_nodes(f(*given), what)
+        self.level.keep(self.marks, self.results)
         self.around = list(dict.fromkeys(_before_spreading(x) for x in closure(self.level, self.marks, self.results)))
         self.sources = [x for x in self.around if has_tangents(x.dtype)]
 

@@ -112,6 +112,7 @@ class ReverseRule(Rule):
             return self.pushed(arguments, directions)
         with Level() as level:
             results, residuals = self.forward(arguments)
+        level.keep(arguments, results)
         self._used[tuple(arguments)] = level, results
         types = tuple((r.shape, r.dtype.name) for r in results)
         whole = record(pullback, (*residuals, *arguments, *directions), (self, len(residuals), types))

@@ -21,7 +21,7 @@ from hologram.primitives.host.effects import effect, silent_attrs
 from hologram.primitives.markers import custom, example, mapped, mark, pullback, stop
 from hologram.support.user_lines import located
 from hologram.trace import recorder
-from hologram.trace.recorder import current, pending
+from hologram.trace.recorder import Pending, current, pending
 from hologram.transform.nodes import has_tangents
 
 _OF_USERS = (custom, mapped, pullback)  # whose rules run a user's code
@@ -65,6 +65,12 @@ class Level:
                     found.append(node)
                     break
         return found
+
+    def keep(self, sources: Iterable[Node], results: Iterable[Node]) -> None:
+        """Notes what is between, for a level that is read after it was left: a value that is realised then no longer tells what it was made of."""
+        for node in self.between(sources, results, differentiable=False):
+            if isinstance(node, Pending):
+                self.history.setdefault(node, (node.op, node.inputs, node.attrs))
 
     def _inputs(self, node: Node) -> tuple[Node, ...]:
         op, inputs, _ = self.definition(node)

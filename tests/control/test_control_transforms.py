@@ -144,6 +144,26 @@ def test_stacked_gradients_through_branches() -> None:
     close(hg.vmap(hg.grad(nested(hg), argnums=1), in_axes=(None, 0))(W, xs), [np.stack(per_example)])
 
 
+SAFE: dict[str, Callable[[Any], Any]] = {
+    "operand": lambda x: hg.cond(x < 0.001, lambda y: y * 0, hnp.sqrt, x),
+    "closure": lambda x: hg.cond(x < 0.001, lambda: 0.5, lambda: hnp.sqrt(x)),
+    "switch": lambda x: hg.switch((2 * x).astype("int32"), [lambda y: 3 * y, hnp.log, lambda y: hnp.sqrt(y - 0.5)], x),
+    "in a scan": lambda x: hg.scan(lambda c, _: (hg.cond(c < 0.001, lambda y: 2 * y, hnp.sqrt, c), None), x, None, length=2)[0],
+}
+
+
+@pytest.mark.parametrize("name", SAFE)
+def test_slopes_of_branches_not_taken_do_not_count(name: str) -> None:
+    f, xs = SAFE[name], np.array([0.0, 0.0001, 0.5, 2.0])
+    want = [float(hg.grad(f)(x)) for x in xs]
+    assert np.all(np.isfinite(want))
+    whole = lambda x: hg.vmap(f)(x).sum()  # noqa: E731
+    for gradient in (hg.grad(whole), hg.jit(hg.grad(whole)), hg.vmap(hg.grad(f)), lambda x: hg.jvp(hg.vmap(f), (x,), (hnp.ones_like(x),))[1]):
+        np.testing.assert_allclose(np.asarray(gradient(xs)), want, rtol=1e-12)
+    seconds = [float(hg.grad(hg.grad(f))(x)) for x in xs]
+    np.testing.assert_allclose(np.asarray(hg.grad(lambda x: hg.grad(whole)(x).sum())(xs)), seconds, rtol=1e-12)
+
+
 # --- while -----------------------------------------------------------------------------------------------------------
 
 

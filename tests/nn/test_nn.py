@@ -153,6 +153,14 @@ def test_cross_entropy_of_numbered_labels_is_one_kernel() -> None:
     assert hg.jit(lambda x, y: nn.cross_entropy(x, y, reduction="none")).lower(x, labels).compile().reduction().kernels == 1
 
 
+def test_log_softmax_of_elements_that_take_part() -> None:
+    x, part = np.linspace(-3, 3, 12).reshape(3, 4), np.array([[1, 1, 0, 1], [0, 0, 0, 0], [0, 0, 1, 0]], bool)
+    with np.errstate(divide="ignore"):
+        np.testing.assert_allclose(np.asarray(nn.log_softmax(x, where=part)), np.log(np.asarray(nn.softmax(x, where=part))), rtol=1e-9, atol=1e-12)
+    slopes = hg.grad(lambda x: hnp.sum(hnp.where(part, nn.log_softmax(x, where=part), 0.0)))(x)
+    np.testing.assert_allclose(np.asarray(slopes), part - part.sum(-1, keepdims=True) * np.asarray(nn.softmax(x, where=part)), atol=1e-12)
+
+
 def test_softmax_of_large_numbers() -> None:
     x = np.array([[1e30, 1e30, -1e30], [-1e4, -1e4, -2e4]], np.float32)
     np.testing.assert_array_equal(np.asarray(nn.softmax(x)), [[0.5, 0.5, 0], [0.5, 0.5, 0]])
@@ -316,6 +324,8 @@ def test_plain_initial_parameters() -> None:
     assert spread.dtype == np.float64 and -2 <= spread.min() < -1.99 and 1.99 < spread.max() < 2
     window = np.asarray(init.variance_scaling(key, (3, 3, 50, 80), mode="fan_out", distribution="normal"))
     assert window.var() == pytest.approx(1 / 720, rel=0.03)
+    vector = np.asarray(init.variance_scaling(key, (40000,), in_axis=(), out_axis=0, distribution="normal"))
+    assert vector.var() == pytest.approx(1, rel=0.03) and init.variance_scaling(key, (), in_axis=(), out_axis=()).shape == ()
 
 
 @pytest.mark.parametrize(

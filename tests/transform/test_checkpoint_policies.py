@@ -80,3 +80,25 @@ def test_products_in_batches_are_told_apart() -> None:
 
     assert kept(lambda x, w: x @ w, X, W[0]) == 1
     assert kept(lambda x, w: x[:, None, :] @ w, X[:3], W) == 0
+
+
+INNER: dict[str, Any] = {
+    "scan": lambda c, a: hg.scan(lambda c, a: (c * a, c + a), c, a),
+    "fori_loop": lambda c, a: hg.fori_loop(0, 3, lambda i, c: hnp.sin(c * a[i]), c),
+    "cond": lambda c, a: hg.cond(c[0] < 1, lambda c: c * 2, hnp.sin, c * a[0]),
+    "eigh": lambda c, a: hnp.linalg.eigvalsh(hnp.diag(c) + hnp.outer(a[0], a[0])),
+    "shared": lambda c, a: (y := hnp.sin(c * a[0]), hnp.exp(y) * y),
+}
+
+
+@pytest.mark.parametrize("policy", [None, hg.checkpoint_policies.everything_saveable])
+@pytest.mark.parametrize("name", INNER)
+def test_results_may_be_read_before_the_pullback(name: str, policy: Any) -> None:
+    arguments = np.arange(2.0) + 0.5, np.linspace(0.1, 1, 6).reshape(3, 2)
+    want, plain = hg.vjp(INNER[name], *arguments)
+    found, pullback = hg.vjp(hg.checkpoint(INNER[name], policy=policy), *arguments)
+    for leaf in hg.tree.leaves(found):
+        np.asarray(leaf)
+    for a, b in zip(hg.tree.leaves(pullback(found)), hg.tree.leaves(plain(want)), strict=True):
+        assert np.any(np.asarray(b))
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)

@@ -32,9 +32,12 @@ def _share(x: Node, out: Node, y: Node) -> Node:
 
 
 def _power_by_base(out: Node, x: Node, y: Node) -> Node:
+    """At the exponent 0 it is 0, of bases 0 and NaN too, and grows with the exponent by 1 / x."""
     zero = call("eq", y, number(0, y))
     lower = select(zero, number(1, y), sub(y, number(1, y)))
-    return select(zero, number(0, y), mul(y, call("pow", x, lower)))
+    usual = call("and", call("ne", x, number(0, x)), call("eq", x, x))
+    at_zero = add(div(y, select(usual, x, number(1, x))), number(0, y))  # 0.0, not -0.0
+    return select(zero, at_zero, mul(y, call("pow", x, lower)))
 
 
 def _power_by_exponent(out: Node, x: Node, y: Node) -> Node:

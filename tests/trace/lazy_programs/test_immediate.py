@@ -265,3 +265,15 @@ def test_structures_that_never_come_again_leave_nothing_behind() -> None:
     for k in range(300):
         np.asarray((x * (k + 0.5))[: 3 + k % 7] - k)
     assert len(lazy._programs) <= lazy.PROGRAM_LIMIT
+
+
+@pytest.mark.parametrize("shape", [(0,), (3, 0), (0, 2)])
+def test_views_of_no_element_are_moved_again_and_again(shape: tuple[int, ...]) -> None:
+    x = hg.tensor(np.ones(shape))
+    ways: list[Callable[[], Any]] = [lambda: hnp.split(x, [0]), lambda: (x[:0], x[1:]), lambda: (x.T * 2, hnp.flip(x) + x), lambda: (x[:0] - 1,)]
+    for _ in range(6):
+        for way in ways:
+            assert all(np.asarray(part).size == 0 for part in way())
+    for _ in range(4):
+        value, moved = hg.jvp(lambda x: hnp.split(x, [0]), (np.ones(shape),), (np.ones(shape),))
+        assert all(np.asarray(v).size == 0 for v in (*value, *moved))

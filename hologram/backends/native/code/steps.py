@@ -23,7 +23,9 @@ def place_of(word: i64, buffers: Array[ptr], context: Context) -> ptr:
 
 @native
 def copy_strided(step: Step) -> void:
-    """Copies a view of at least one axis and element, in the order of its elements, to rows of the result."""
+    """Copies a view of at least one axis, in the order of its elements, to rows of the result."""
+    if step.count == 0:  # and rows of no element
+        return
     nbytes = step.strides[ELEMENT]
     last = step.strides[RANK] - 1
     extents = Words(offset(step.strides, EXTENTS << 3))
