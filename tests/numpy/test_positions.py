@@ -230,7 +230,10 @@ def test_modes_of_positions_in_flattened_arrays() -> None:
 def test_positions_in_flattened_arrays_are_int64(kind: str) -> None:
     shape, indices = (100, 300), (np.array([99, 100 - 1], kind), np.array([2, 120], kind))
     flat = np.array([120, 7], kind)
-    for f, g in ((hnp.ravel_multi_index, hnp.unravel_index), (hg.jit(hnp.ravel_multi_index, static_argnums=1), hg.jit(hnp.unravel_index, static_argnums=1))):
+    for f, g in (
+        (hnp.ravel_multi_index, hnp.unravel_index),
+        (hg.jit(hnp.ravel_multi_index, static_argnums=1), hg.jit(hnp.unravel_index, static_argnums=1)),
+    ):
         got = (f(indices, shape), *g(flat, shape))
         for found, want in zip(got, (np.ravel_multi_index(indices, shape), *np.unravel_index(flat, shape)), strict=True):
             assert found.dtype == np.int64

@@ -161,7 +161,7 @@ def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0) -> tuple[Ten
 
 
 def unravel_index(places: Any, shape: Any, order: str = "C") -> tuple[Tensor, ...]:
-    """Indices along each axis, a tuple of int64 arrays, of positions in an array of ``shape`` flattened in C order, or in Fortran's for ``order="F"``.
+    """Indices along each axis, a tuple of int64 arrays, of positions in an array of ``shape`` flattened in C order, or Fortran's for ``order="F"``.
 
     Negative positions count from the end. Raises IndexOutOfRange for known ones out of range (computed ones are clamped), ArgumentError for another
     order.
