@@ -180,3 +180,16 @@ def test_arguments_are_named_once() -> None:
 def test_functions_with_numpys_names_are_pickled() -> None:
     for f in (hnp.roll, hnp.sum, hnp.array, hg.linalg.solve, hg.fft.fft):
         assert pickle.loads(pickle.dumps(f)) is f
+
+
+def test_options_of_sets() -> None:
+    a, b = np.array([5, 1, 3, 5, 9]), np.array([[9, 7, 5], [7, 1, 1]])
+    for g, w in zip(hnp.intersect1d(hg.tensor(a), b, return_indices=True), np.intersect1d(a, b, return_indices=True), strict=True):
+        np.testing.assert_array_equal(g, w)
+    big = np.array([2**63 + 1, 4], np.uint64), np.array([-1, 4])
+    assert [np.asarray(x).tolist() for x in hnp.intersect1d(*big, return_indices=True)] == [[4], [1], [1]]
+    np.testing.assert_array_equal(hnp.isin(a, b, assume_unique=True, invert=True, kind="table"), np.isin(a, b, invert=True))
+    for name in ("intersect1d", "setdiff1d", "setxor1d"):
+        np.testing.assert_array_equal(getattr(hnp, name)(a[4:0:-1], b[0], assume_unique=True), getattr(np, name)(a[4:0:-1], b[0], assume_unique=True))
+    with pytest.raises(ArgumentError, match="kind"):
+        hnp.isin(a, b, kind="hash")
