@@ -244,3 +244,11 @@ def test_positions_in_flattened_arrays_are_integers() -> None:
     for call in (lambda: hnp.unravel_index(0.5, (2, 2)), lambda: hnp.ravel_multi_index(([0.5], [0]), (2, 2)), lambda: hnp.unravel_index(X, (9, 9))):
         with pytest.raises(DTypeError, match="integers"):
             call()
+
+
+def test_complex_geomspace_of_real_ends_goes_through_the_plane() -> None:
+    want = np.geomspace(-1, 16, 5, dtype=np.complex128)
+    for ends in ((-1, 16), (np.float64(-1), 16.0), (hg.tensor(np.float64(-1)), 16)):
+        np.testing.assert_allclose(hnp.geomspace(*ends, 5, dtype="complex128"), want, rtol=1e-12, atol=1e-12)
+    with pytest.raises(ArgumentError, match="end is 0"):
+        hnp.geomspace(0, 10)
