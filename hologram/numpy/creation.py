@@ -408,8 +408,8 @@ def geomspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True
         ends = [known_array(x, "geomspace") for x in (start, stop)]
         if any((x == 0).any() for x in ends):
             raise located(ArgumentError("geomspace: an end is 0, of which nothing is a multiple"))
-        ends = [x.astype(np.complex128) if plane else x for x in ends]
-        found = computed("geomspace", count, 8, lambda: np.geomspace(*ends, count, endpoint))
+        low, high = (x.astype(np.complex128) if plane else x for x in ends)
+        found = computed("geomspace", count, 8, lambda: np.geomspace(low, high, count, endpoint))
     return _of_known(found, dtype)
 
 
