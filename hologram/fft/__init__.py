@@ -4,8 +4,11 @@ Transforms are computed in the precision of their argument: float32 gives comple
 natively, on all threads; those of ``exact`` programs have the bits of NumPy's (docs/internals/fft.md).
 """
 
+import numpy
+
 from hologram.fft import derivatives, frequencies, transforms
+from hologram.numpy.numpy_keywords import with_numpy_names
 
 _MODULES = (frequencies, transforms)
-globals().update({name: getattr(module, name) for module in _MODULES for name in module.__all__})
+globals().update(with_numpy_names({name: getattr(module, name) for module in _MODULES for name in module.__all__}, numpy.fft))
 __all__ = ["derivatives", *sorted(name for module in _MODULES for name in module.__all__)]

@@ -13,6 +13,8 @@ Every function takes Tensors, NumPy arrays, nested lists and Python scalars, and
 import importlib
 from typing import Any
 
+import numpy
+
 from hologram.numpy import complexes, creation, files
 from hologram.numpy.along_axes import counting, positions, reductions, searching, segments, sets, sorting
 from hologram.numpy.analysis import application, calculus, polynomials, statistics, windows
@@ -21,7 +23,7 @@ from hologram.numpy.elementwise import composed, functions
 from hologram.numpy.indexing import dynamic, index_arrays, read, updates
 from hologram.numpy.introspection import inspection, questions, types
 from hologram.numpy.numbers import floats, integers
-from hologram.numpy.numpy_keywords import with_numpy_keywords
+from hologram.numpy.numpy_keywords import with_numpy_keywords, with_numpy_names
 from hologram.numpy.products import linear
 from hologram.numpy.shaping import joining, shapes
 from hologram.numpy.ufuncs.catalogue import ufuncs
@@ -38,7 +40,7 @@ _NAMES = functions.FUNCTIONS | {name: getattr(module, name) for module in _MODUL
 # these would hide, inside their own modules, what the modules need themselves
 _NAMES["array"] = _NAMES.pop("array_")
 _NAMES["broadcast_shapes"] = _NAMES.pop("broadcast_shapes_")
-_NAMES = with_numpy_keywords(_NAMES)
+_NAMES = with_numpy_names(with_numpy_keywords(_NAMES), numpy)
 _NAMES |= ufuncs(_NAMES)
 _NAMES["ufunc"] = ufunc
 globals().update(_NAMES)

@@ -395,17 +395,21 @@ def geomspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True
     """``num`` numbers from ``start`` to ``stop`` of which each is the same multiple of the one before; float32, or complex64, unless ``dtype``.
 
     The last is ``stop`` if ``endpoint``, and the first ``start``. Ends may be Tensors, through which derivatives go; real ones of different signs
-    give NaN between them.
+    give NaN between them, unless ``dtype`` is complex. Raises ArgumentError for a known end of 0.
 
     >>> hnp.geomspace(1, 1000, 4)
     Tensor([   1.,   10.,  100., 1000.], dtype=float32)
     """
-    count = _number_of_elements(num, "geomspace")
+    count, plane = _number_of_elements(num, "geomspace"), dtype is not None and element_type(dtype).is_complex
     if type(start) is Tensor or type(stop) is Tensor:
-        return wrap(cast_to(_geometric(start, stop, count, endpoint), dtype))
+        first = wrap(cast_to(array(start, "geomspace"), dtype)) if plane else start
+        return wrap(cast_to(_geometric(first, stop, count, endpoint), dtype))
     with np.errstate(all="ignore"):
-        ends = known_array(start, "geomspace"), known_array(stop, "geomspace")
-        found = computed("geomspace", count, 8, lambda: np.geomspace(*ends, count, endpoint))
+        ends = [known_array(x, "geomspace") for x in (start, stop)]
+        if any((x == 0).any() for x in ends):
+            raise located(ArgumentError("geomspace: an end is 0, of which nothing is a multiple"))
+        low, high = (x.astype(np.complex128) if plane else x for x in ends)
+        found = computed("geomspace", count, 8, lambda: np.geomspace(low, high, count, endpoint))
     return _of_known(found, dtype)
 
 

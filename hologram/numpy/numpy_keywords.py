@@ -1,7 +1,8 @@
-"""Arguments of NumPy's functions that say nothing of values, which code for NumPy passes: memory order, sorting algorithms, ``out=None``.
+"""Arguments as code for NumPy passes them: by NumPy's names, and those that say nothing of values: memory order, sorting algorithms, ``out=None``.
 
-:func:`accepting` lets a function take them, by name and at their places among NumPy's positional arguments. A value that NumPy gives a meaning which
-Tensors have not, as ``out=array``, is an ArgumentError.
+:func:`accepting` lets a function take the latter, by name and at their places among NumPy's positional arguments. A value that NumPy gives a meaning
+which Tensors have not, as ``out=array``, is an ArgumentError. :func:`by_numpys_names` lets it take NumPy's names of arguments that have another name
+here, or none, as ``linspace(start=0, stop=1)``, ``clip(x, a_min=0)``.
 """
 
 from __future__ import annotations
@@ -9,7 +10,10 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
+
+import numpy as np
 
 from hologram.errors import ArgumentError
 from hologram.support.user_lines import located
@@ -51,6 +55,11 @@ _LISTS = {
     "fill_value dtype order subok shape": "full_like",
     "order subok": "copy",
     "dtype; order subok": "astype",
+}
+# positional arguments of functions of which some versions of NumPy do not tell them
+_UNTOLD = {
+    name: tuple(order.split())
+    for name, order in {"array": "object", "arange": "start stop step", "dot": "a b", "bincount": "x weights minlength", "lexsort": "keys"}.items()
 }
 POSITIONS = {name: tuple(order.partition(";")[0].split()) for order, names in _LISTS.items() for name in names.split()}
 KEYWORDS = {name: tuple(x for x in order.replace(";", " ").split() if x in _NEUTRAL) for order, names in _LISTS.items() for name in names.split()}
@@ -101,6 +110,59 @@ def accepting(name: str, f: Callable[..., Any]) -> Callable[..., Any]:
         rest = [p.replace(kind=p.KEYWORD_ONLY) for p in parameters if p not in data and p.name not in order]
         function.__signature__ = signature.replace(parameters=[*data, *at_places, *rest])  # type: ignore[attr-defined]
     return function
+
+
+def by_numpys_names(f: Callable[..., Any], theirs: Callable[..., Any]) -> Callable[..., Any]:
+    """``f``, which takes its positional arguments also by the names that NumPy's function ``theirs`` has for them. NumPy is asked for the names when
+    one is met that ``f`` has not."""
+    parameters = list(inspect.signature(f).parameters.values())
+    own = frozenset(p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return f
+
+    @functools.wraps(f)
+    def function(*args: Any, **options: Any) -> Any:
+        if options and not own.issuperset(options):
+            args, options = _in_own_words(parameters, _names_of(theirs), args, options)
+        return f(*args, **options)
+
+    return function
+
+
+@functools.cache
+def _names_of(theirs: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of the positional arguments of NumPy's function; none where it does not tell."""
+    try:
+        return tuple(p.name for p in inspect.signature(theirs).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD)
+    except (TypeError, ValueError):
+        return _UNTOLD.get(theirs.__name__, ())
+
+
+def _in_own_words(
+    parameters: list[inspect.Parameter], names: tuple[str, ...], args: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """``args`` and ``options`` with the arguments that have one of NumPy's ``names`` at their places, or under the name of the parameter there."""
+    options = dict(options)
+    for i, (mine, name) in enumerate(zip(parameters, names, strict=False)):
+        if name not in options or (mine.name == name and mine.kind is not mine.POSITIONAL_ONLY):
+            continue
+        if mine.kind is mine.POSITIONAL_ONLY and i == len(args):
+            args = (*args, options.pop(name))
+        elif mine.kind is mine.POSITIONAL_OR_KEYWORD and i >= len(args) and mine.name not in options:
+            options[mine.name] = options.pop(name)
+    return args, options
+
+
+def with_numpy_names(names: dict[str, Any], library: ModuleType) -> dict[str, Any]:
+    """The public functions, made :func:`by_numpys_names` where ``library`` of NumPy has a function of the name; those of one function share it."""
+    made: dict[int, Any] = {}
+    for name, f in names.items():
+        theirs = getattr(library, name, None)
+        if inspect.isfunction(f) and callable(theirs) and f is not theirs and not isinstance(theirs, (type, np.ufunc)) and id(f) not in made:
+            made[id(f)] = found = by_numpys_names(f, theirs)
+            if found is not f:
+                found.__module__, found.__qualname__ = f"hologram.{library.__name__.split('.')[-1]}", name  # where pickle finds it
+    return {name: made.get(id(f), f) for name, f in names.items()}
 
 
 def with_numpy_keywords(names: dict[str, Any]) -> dict[str, Any]:

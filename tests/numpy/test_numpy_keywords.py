@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -143,3 +144,52 @@ def test_refused_options() -> None:
     ):  # fmt: skip
         with pytest.raises(error):
             call()
+
+
+NAMED: list[Callable[..., Any]] = [
+    lambda xp, x: xp.linspace(start=np.float64(0), stop=np.float64(3), num=4), lambda xp, x: xp.clip(x, a_min=1.5, a_max=3.0),
+    lambda xp, x: xp.clip(a=x, a_min=2, a_max=None), lambda xp, x: xp.sum(a=x[0], axis=0), lambda xp, x: xp.isclose(a=x, b=x, equal_nan=True),
+    lambda xp, x: xp.eye(N=2, M=3, k=1, dtype=np.float64), lambda xp, x: xp.tile(A=x, reps=(2, 1)), lambda xp, x: xp.array(object=x),
+    lambda xp, x: xp.moveaxis(x, source=0, destination=1), lambda xp, x: xp.array_split(ary=x, indices_or_sections=2, axis=1)[0],
+    lambda xp, x: xp.searchsorted(a=xp.asarray(F), v=x[0]), lambda xp, x: xp.expand_dims(a=x, axis=0), lambda xp, x: xp.roll(a=x, shift=1, axis=1),
+    lambda xp, x: xp.pad(array=x, pad_width=1), lambda xp, x: xp.select(condlist=[x > 2], choicelist=[x], default=0.0),
+    lambda xp, x: xp.tensordot(a=x, b=x, axes=2), lambda xp, x: xp.insert(arr=x, obj=1, values=7.0, axis=1), lambda xp, x: xp.cov(m=x[:, :1], ddof=0),
+    lambda xp, x: xp.linalg.solve(a=xp.asarray(np.eye(2)), b=x), lambda xp, x: xp.linalg.norm(x=x[0]), lambda xp, x: xp.fft.fft(a=x, n=4),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", NAMED)
+def test_numpys_names_of_arguments(call: Callable[..., Any]) -> None:
+    got, want = call(hnp, hg.tensor(X)), call(np, X)
+    np.testing.assert_allclose(np.asarray(got), want, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(hg.jit(lambda x: call(hnp, x))(X), got)
+
+
+def test_arguments_are_named_once() -> None:
+    for act in (
+        lambda: hnp.sum(X, a=X),  # type: ignore[call-arg]
+        lambda: hnp.clip(X, 1, a_min=2),  # type: ignore[call-arg]
+        lambda: hnp.clip(X, min=1, a_min=2),  # type: ignore[call-arg]
+        lambda: hnp.isclose(b=X),  # type: ignore[call-arg]
+        lambda: hnp.sum(b=X),  # type: ignore[call-arg]
+    ):
+        with pytest.raises(TypeError, match="argument"):
+            act()
+
+
+def test_functions_with_numpys_names_are_pickled() -> None:
+    for f in (hnp.roll, hnp.sum, hnp.array, hg.linalg.solve, hg.fft.fft):
+        assert pickle.loads(pickle.dumps(f)) is f
+
+
+def test_options_of_sets() -> None:
+    a, b = np.array([5, 1, 3, 5, 9]), np.array([[9, 7, 5], [7, 1, 1]])
+    for g, w in zip(hnp.intersect1d(hg.tensor(a), b, return_indices=True), np.intersect1d(a, b, return_indices=True), strict=True):
+        np.testing.assert_array_equal(g, w)
+    big = np.array([2**63 + 1, 4], np.uint64), np.array([-1, 4])
+    assert [np.asarray(x).tolist() for x in hnp.intersect1d(*big, return_indices=True)] == [[4], [1], [1]]
+    np.testing.assert_array_equal(hnp.isin(a, b, assume_unique=True, invert=True, kind="table"), np.isin(a, b, invert=True))
+    for name in ("intersect1d", "setdiff1d", "setxor1d"):
+        np.testing.assert_array_equal(getattr(hnp, name)(a[4:0:-1], b[0], assume_unique=True), getattr(np, name)(a[4:0:-1], b[0], assume_unique=True))
+    with pytest.raises(ArgumentError, match="kind"):
+        hnp.isin(a, b, kind="hash")

@@ -224,3 +224,31 @@ def test_modes_of_positions_in_flattened_arrays() -> None:
             np.testing.assert_array_equal(hnp.ravel_multi_index(indices, (3, 4), mode, order), np.ravel_multi_index(indices, (3, 4), mode, order))
     with pytest.raises(ArgumentError, match="mode"):
         hnp.ravel_multi_index(indices, (3, 4), "F")
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "uint32", "uint64"])
+def test_positions_in_flattened_arrays_are_int64(kind: str) -> None:
+    shape, indices = (100, 300), (np.array([99, 100 - 1], kind), np.array([2, 120], kind))
+    flat = np.array([120, 7], kind)
+    for f, g in (
+        (hnp.ravel_multi_index, hnp.unravel_index),
+        (hg.jit(hnp.ravel_multi_index, static_argnums=1), hg.jit(hnp.unravel_index, static_argnums=1)),
+    ):
+        got = (f(indices, shape), *g(flat, shape))
+        for found, want in zip(got, (np.ravel_multi_index(indices, shape), *np.unravel_index(flat, shape)), strict=True):
+            assert found.dtype == np.int64
+            np.testing.assert_array_equal(found, want)
+
+
+def test_positions_in_flattened_arrays_are_integers() -> None:
+    for call in (lambda: hnp.unravel_index(0.5, (2, 2)), lambda: hnp.ravel_multi_index(([0.5], [0]), (2, 2)), lambda: hnp.unravel_index(X, (9, 9))):
+        with pytest.raises(DTypeError, match="integers"):
+            call()
+
+
+def test_complex_geomspace_of_real_ends_goes_through_the_plane() -> None:
+    want = np.geomspace(-1, 16, 5, dtype=np.complex128)
+    for ends in ((-1, 16), (np.float64(-1), 16.0), (hg.tensor(np.float64(-1)), 16)):
+        np.testing.assert_allclose(hnp.geomspace(*ends, 5, dtype="complex128"), want, rtol=1e-12, atol=1e-12)
+    with pytest.raises(ArgumentError, match="end is 0"):
+        hnp.geomspace(0, 10)

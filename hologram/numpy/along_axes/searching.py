@@ -117,13 +117,17 @@ def check_order(edges: np.ndarray, what: str) -> None:
         raise located(ArgumentError(f"{what}: the edges of bins are in order, not {edges.tolist()}"))
 
 
-def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Tensor:
+def isin(x1: Any, x2: Any, /, assume_unique: bool = False, invert: bool = False, *, kind: str | None = None) -> Tensor:
     """Whether each element of ``x1`` is among those of ``x2``, or is not if ``invert``; bool, of the shape of ``x1``.
+
+    Nothing is gained by ``assume_unique``, nor by the ``kind`` of NumPy's algorithm, ``sort`` or ``table``. Raises ArgumentError for another kind.
 
     >>> hnp.isin([[1, 2], [3, 4]], [2, 4])
     Tensor([[False,  True],
             [False,  True]], dtype=bool)
     """
+    if kind is not None:
+        choice(kind, "isin", "kind", ("sort", "table"))
     a, b = _comparable(x1, x2, "isin")
     elements, test = wrap(a), sort(wrap(b), None)
     if test.size == 0:

@@ -132,7 +132,7 @@ def _joined(f: Callable[[np.ndarray, np.ndarray], np.ndarray], x1: Any, x2: Any,
     return tensor(f(a, b))
 
 
-def _chosen(f: Callable[[np.ndarray, np.ndarray], np.ndarray], x1: Any, x2: Any, what: str, there: bool) -> Tensor:
+def _chosen(f: Callable[..., np.ndarray], x1: Any, x2: Any, what: str, there: bool) -> Tensor:
     a, b, apart = _two(x1, x2, what)
     if not apart:
         return tensor(f(a, b))
@@ -150,28 +150,43 @@ def union1d(x1: Any, x2: Any, /) -> Tensor:
     return _joined(np.union1d, x1, x2, "union1d")
 
 
-def intersect1d(x1: Any, x2: Any, /) -> Tensor:
+def intersect1d(x1: Any, x2: Any, /, assume_unique: bool = False, return_indices: bool = False) -> Any:
     """Set intersection: the different elements that are in both arrays, sorted; of integers that no integer type has all in the type of
-    ``x1``. Raises TracedValueError while tracing.
+    ``x1``. With ``return_indices`` a tuple with where each is first in ``x1`` and in ``x2``, flattened. Nothing is gained by ``assume_unique``.
+    Raises TracedValueError while tracing.
 
     >>> hnp.intersect1d([1, 2], [2, 3])
     Tensor([2], dtype=int64)
     """
-    return _chosen(np.intersect1d, x1, x2, "intersect1d", True)
+    found = _chosen(np.intersect1d, x1, x2, "intersect1d", True)
+    if not return_indices:
+        return found
+    values = np.asarray(found)
+    return found, *(tensor(_first(known_values(x, "intersect1d").reshape(-1), values)) for x in (x1, x2))
 
 
-def setdiff1d(x1: Any, x2: Any, /) -> Tensor:
-    """Set difference: the different elements of ``x1`` that are not in ``x2``, sorted. Raises TracedValueError while tracing.
+def _first(x: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Where each of ``values``, which are all there, is first in the vector ``x``."""
+    different, at = np.unique(x, return_index=True)
+    return at[np.isin(different, values.astype(x.dtype))]
+
+
+def setdiff1d(x1: Any, x2: Any, /, assume_unique: bool = False) -> Tensor:
+    """Set difference: the different elements of ``x1`` that are not in ``x2``, sorted; with ``assume_unique`` all, in their order. Raises
+    TracedValueError while tracing.
 
     >>> hnp.setdiff1d([1, 2, 1], [2, 3])
     Tensor([1], dtype=int64)
     """
+    if assume_unique:
+        a, b, _ = _two(x1, x2, "setdiff1d")
+        return tensor(a.reshape(-1)[~np.asarray(isin(a.reshape(-1), b))])
     return _chosen(np.setdiff1d, x1, x2, "setdiff1d", False)
 
 
-def setxor1d(x1: Any, x2: Any, /) -> Tensor:
-    """Symmetric set difference: the different elements that are in one of the arrays alone, sorted. Raises TracedValueError while tracing,
-    DTypeError for integers that no integer type has all.
+def setxor1d(x1: Any, x2: Any, /, assume_unique: bool = False) -> Tensor:
+    """Symmetric set difference: the different elements that are in one of the arrays alone, sorted. Nothing is gained by
+    ``assume_unique``. Raises TracedValueError while tracing, DTypeError for integers that no integer type has all.
 
     >>> hnp.setxor1d([1, 2], [2, 3])
     Tensor([1, 3], dtype=int64)

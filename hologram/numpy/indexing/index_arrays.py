@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
-from hologram.errors import IndexOutOfRange, ShapeError
+from hologram.errors import DTypeError, IndexOutOfRange, ShapeError
 from hologram.ir.symbolic import Int, prod
-from hologram.numpy.arguments import as_tensor, wrap
+from hologram.numpy.arguments import array, as_tensor, wrap
 from hologram.numpy.creation import ones
 from hologram.support.user_lines import located
 from hologram.trace.array_classes import known_array
 from hologram.trace.checks import as_function, choice, computed, integer, items, require_shape, shape_of
 from hologram.trace.convert import tensor
 from hologram.trace.operators import extent_node
+from hologram.trace.recorder import cast_node
 from hologram.trace.tensor import Tensor
 
 __all__ = [
@@ -160,7 +161,7 @@ def mask_indices(n: int, mask_func: Callable[..., Any], k: Any = 0) -> tuple[Ten
 
 
 def unravel_index(places: Any, shape: Any, order: str = "C") -> tuple[Tensor, ...]:
-    """Indices along each axis, a tuple, of positions in an array of ``shape`` flattened in C order, or in Fortran's for ``order="F"``.
+    """Indices along each axis, a tuple of int64 arrays, of positions in an array of ``shape`` flattened in C order, or Fortran's for ``order="F"``.
 
     Negative positions count from the end. Raises IndexOutOfRange for known ones out of range (computed ones are clamped), ArgumentError for another
     order.
@@ -180,7 +181,7 @@ def unravel_index(places: Any, shape: Any, order: str = "C") -> tuple[Tensor, ..
 def _in_range(indices: Any, n: Any, what: str, signed: bool = True) -> Tensor:
     """``indices`` of ``n`` elements, clamped where they are computed; with ``signed`` negative ones count from the end. Raises IndexOutOfRange for
     known ones out of range of a known ``n``."""
-    t = as_tensor(indices, what)
+    t = _integers(indices, what)
     if type(indices) is Tensor or not isinstance(n, int):
         size = _counted(n)
         return t.clip(-size, size - 1) if signed and n != 0 else t
@@ -189,6 +190,14 @@ def _in_range(indices: Any, n: Any, what: str, signed: bool = True) -> Tensor:
         worst = known.max() if known.max() >= n else known.min()
         raise located(IndexOutOfRange(f"{what}: index {worst} is out of range for {n} elements"))
     return t
+
+
+def _integers(indices: Any, what: str) -> Tensor:
+    """``indices`` as int64: the positions that are computed from narrow ones are beyond their type. Raises DTypeError for other numbers."""
+    node = array(indices, what)
+    if node.dtype.kind not in "biu":
+        raise located(DTypeError(f"{what}: indices are integers, not {node.dtype.name}"))
+    return wrap(cast_node(node, dtypes.int64))
 
 
 def _counted(n: Int) -> Any:
@@ -201,7 +210,7 @@ def ravel_multi_index(multi_index: Sequence[Any], dims: Any, mode: str = "raise"
 
     Indices out of range are taken modulo the extents with ``mode="wrap"``, and are the nearest ones in range with ``"clip"``; with ``"raise"`` known
     ones are an IndexOutOfRange, and computed ones are not looked at. Raises ShapeError where their number is not that of the axes, ArgumentError for
-    another mode, and for another order than ``C`` and ``F``.
+    another mode, and for another order than ``C`` and ``F``, DTypeError for what are no integers. The result is int64.
 
     >>> hnp.ravel_multi_index(([1, 1], [0, 2]), (2, 3))
     Tensor([3, 5], dtype=int64)
@@ -213,7 +222,7 @@ def ravel_multi_index(multi_index: Sequence[Any], dims: Any, mode: str = "raise"
     steps = list(zip(parts, shape, strict=True))
     at: Any = 0
     for i, n in steps[::-1] if choice(order, "ravel_multi_index", "order", ("C", "F")) == "F" else steps:
-        index = _in_range(i, n, "ravel_multi_index", signed=False) if mode == "raise" else as_tensor(i, "ravel_multi_index")
+        index = _in_range(i, n, "ravel_multi_index", signed=False) if mode == "raise" else _integers(i, "ravel_multi_index")
         size = _counted(n)
         at = at * size + (index % size if mode == "wrap" else index.clip(0, size - 1) if mode == "clip" else index)
     return at
