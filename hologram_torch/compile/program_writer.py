@@ -306,7 +306,8 @@ class ProgramWriter:
             self.lines.append(f"{node.name} = {self._name(node.target, 'op')}({', '.join(arguments)})")
         of = self.partition.types[node]
         if isinstance(of, TensorType) and of is not NUMBER and not is_token(node):
-            if of.lazy or any(self._is_complex(x) for x in node.all_input_nodes):
+            # torch conjugates complex tensors, and numbers as in `_conj(1j)`, lazily, and does not always say so when it traces
+            if of.lazy or of.dtype.is_complex or any(self._is_complex(x) for x in node.all_input_nodes):
                 self.lines.append(f"{node.name} = {node.name}.resolve_conj().resolve_neg()")
             self._conform(node.name, of)
 

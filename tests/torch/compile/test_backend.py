@@ -302,3 +302,12 @@ def test_results_of_pytorchs_kernels_may_have_other_types_than_it_says() -> None
         return torch.autograd.grad(y.float().square().mean(), (given, *norm.parameters()))
 
     torch.testing.assert_close(gradients(torch.compile(norm, backend="hologram")), gradients(norm), rtol=2e-2, atol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.complex64])
+@pytest.mark.parametrize("f", [lambda x: x * (2 + 1j), lambda x: x / 3j, lambda x: (x * 1j).conj(), lambda x: torch.fft.fft(1j * x)])
+def test_slopes_of_complex_numbers_are_conjugated(f, dtype: torch.dtype) -> None:
+    x = torch.randn(5, dtype=dtype, requires_grad=True)
+    weights = torch.randn(5, dtype=torch.complex64)
+    wanted, found = (torch.autograd.grad(g(x), x, weights)[0] for g in (f, compiled(f)))
+    torch.testing.assert_close(found, wanted)
