@@ -203,15 +203,17 @@ class MemoryWriter(Integers):
         """The elements at ``places``; zero where a lane is not ``live``. Of narrow elements, for which there is no instruction and LLVM loads one by
         one, lanes that are not live take the first: a branch for each lane would take long to compile, and to run."""
         f, width, t = self.f, places.width, memory_type(buffer.dtype)
-        vt = vector(t, width)
-        by_lanes = live is not None and buffer.dtype.itemsize < 4 and isinstance(buffer.size, int) and buffer.size > 0
-        if by_lanes:
-            first = f.splat(Reg(self.pointers[buffer], "ptr", 1), width)
-            places = f.emit(f"select {live.typed}, {places.typed}, {first.typed}", "ptr", width)
-        mask = self._all(width) if live is None or by_lanes else live.text
-        address = f"<{width} x ptr> {places.text}, i32 {align}, <{width} x i1> {mask}, {vt} zeroinitializer"
-        r = f.emit(f"call {vt} @llvm.masked.gather.{suffix(t, width)}.v{width}p0({address})", t, width)
-        return f.emit(f"select {live.typed}, {r.typed}, {vt} zeroinitializer", t, width) if by_lanes else r
+        if live is None or buffer.dtype.itemsize >= 4 or not isinstance(buffer.size, int) or buffer.size == 0:
+            return self._gathered(places, t, align, self._all(width) if live is None else live.text)
+        first = f.splat(Reg(self.pointers[buffer], "ptr", 1), width)
+        places = f.emit(f"select {live.typed}, {places.typed}, {first.typed}", "ptr", width)
+        r = self._gathered(places, t, align, self._all(width))
+        return f.emit(f"select {live.typed}, {r.typed}, {vector(t, width)} zeroinitializer", t, width)
+
+    def _gathered(self, places: Reg, t: str, align: int, mask: str) -> Reg:
+        width, vt = places.width, vector(t, places.width)
+        operands = f"<{width} x ptr> {places.text}, i32 {align}, <{width} x i1> {mask}, {vt} zeroinitializer"
+        return self.f.emit(f"call {vt} @llvm.masked.gather.{suffix(t, width)}.v{width}p0({operands})", t, width)
 
     def _has_room(self, buffer: Buffer, index: Int) -> bool:
         """Whether scratch has elements for the lanes behind the limit of a loop, too: nobody sees what they read, and a mask costs a register."""
