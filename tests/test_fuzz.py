@@ -23,7 +23,7 @@ from tests.fuzz.trial import Failure, run_case
 
 pytestmark = pytest.mark.usefixtures("fully_compiled")
 
-SLICE = 50  # cases in ``make test``
+SLICE = 25  # cases in ``make test``
 LONG = 3000  # with ``--all``
 
 

@@ -78,7 +78,7 @@ def test_square_matrices(name: str) -> None:
             np.testing.assert_array_equal(got, want)
 
 
-@pytest.mark.costly(6)
+@pytest.mark.costly(12)
 @pytest.mark.parametrize("name", [n for n in catalogue() if n not in OF_SQUARES])
 def test_symbolic_extents_are_served_or_refused_by_the_table(name: str, everything: bool) -> None:
     """Programs are drawn until one is served."""

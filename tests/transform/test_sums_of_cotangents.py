@@ -36,6 +36,7 @@ def test_symbolic_extents_keep_the_bits(dtype: Any, parts: list[tuple[int, int, 
     np.testing.assert_array_equal(known.view(np.uint32), symbolic.view(np.uint32))
 
 
+@pytest.mark.costly(2)
 @pytest.mark.parametrize("reverse", [False, True])
 def test_associative_scan_of_a_symbolic_extent(reverse: bool) -> None:
     def gradient(x: Any, ct: Any) -> Any:

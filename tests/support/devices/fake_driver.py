@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
+import shutil
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from hologram.backends.cuda.api import Addresses
@@ -18,6 +21,13 @@ MAX_ENTRIES = 256  # entries that are taken at one time
 
 class _Entry(ctypes.Structure):
     _fields_ = [("what", ctypes.c_int64), ("arguments", ctypes.c_int64 * 3), ("stream", ctypes.c_int64), ("context", ctypes.c_int64)]
+
+
+@functools.cache
+def _driver() -> Path:
+    out = new_folder() / "driver.so"
+    _compile(COMPILERS["c"], "-shared", "-pthread", "-o", out, EMULATION / "driver.c")
+    return out
 
 
 def _caught_up(name: str) -> Callable[..., Any]:
@@ -37,9 +47,7 @@ class NativeFakeApi(FakeApi):
 
     def __init__(self, devices: int = 1) -> None:
         super().__init__(devices)
-        library = new_folder() / "driver.so"
-        _compile(COMPILERS["c"], "-shared", "-pthread", "-o", library, EMULATION / "driver.c")
-        self.library = ctypes.CDLL(str(library))
+        self.library = ctypes.CDLL(shutil.copy(_driver(), new_folder()))  # a copy has counters of its own
         self.addresses = Addresses(*[ctypes.cast(getattr(self.library, f"driver_{name}"), ctypes.c_void_p).value for name in FUNCTIONS])
         self.contexts: list[int] = []
         self._one_at_a_time = threading.RLock()

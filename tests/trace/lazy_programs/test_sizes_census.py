@@ -63,7 +63,7 @@ def _found(name: str, compilations: list[Any]) -> tuple[Program, list[np.ndarray
     return None
 
 
-@pytest.mark.costly(6)
+@pytest.mark.costly(12)
 @pytest.mark.parametrize("name", catalogue())
 def test_new_sizes_compile_nothing(name: str, compilations: list[Any]) -> None:
     found = _found(name, compilations)
