@@ -357,6 +357,7 @@ class Partition:
             or argument.op != "placeholder"
             or argument in self.results
             or argument in [base for _, base in segment.views]
+            or self.types[argument].lazy  # what stands in its place is a copy
         ):
             return None
         own = {*segment.nodes, assignments[0]}

@@ -139,7 +139,7 @@ class ProgramWriter:
         for p in self.partition.placeholders:
             of = self.partition.types[p]
             if isinstance(of, TensorType) and of.lazy:
-                self.lines.append(f"{p.name} = {p.name}.resolve_conj().resolve_neg()")
+                self.lines += [f"{p.name}_pending = {p.name}", f"{p.name} = {p.name}.resolve_conj().resolve_neg()"]
             if isinstance(of, TensorType) and p.name.startswith("tangents") and not is_token(p):
                 self._conform(p.name, of)
         for node in self.module.graph.find_nodes(op="get_attr"):
@@ -300,6 +300,8 @@ class ProgramWriter:
 
     def _by_torch(self, node: fx.Node) -> None:
         arguments = [self._value(x) for x in node.args] + [f"{k}={self._value(v)}" for k, v in node.kwargs.items()]
+        if node.target is torch.ops.aten.copy_.default and self._is_pending(node.args[0]):
+            arguments[0] = f"{arguments[0]}_pending"  # the argument itself, not what was computed of it
         if node.target is operator.getitem:
             self.lines.append(f"{node.name} = {arguments[0]}[{arguments[1]}]")
         else:
@@ -310,6 +312,10 @@ class ProgramWriter:
             if of.lazy or of.dtype.is_complex or any(self._is_complex(x) for x in node.all_input_nodes):
                 self.lines.append(f"{node.name} = {node.name}.resolve_conj().resolve_neg()")
             self._conform(node.name, of)
+
+    def _is_pending(self, node: Any) -> bool:
+        """Whether it is an argument of the program whose conjugation or negation PyTorch has put off."""
+        return isinstance(node, fx.Node) and node.op == "placeholder" and self.partition.types[node].lazy
 
     def _is_complex(self, node: fx.Node) -> bool:
         of = self.partition.types[node]

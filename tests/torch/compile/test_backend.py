@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 
 import pytest
@@ -302,6 +303,21 @@ def test_results_of_pytorchs_kernels_may_have_other_types_than_it_says() -> None
         return torch.autograd.grad(y.float().square().mean(), (given, *norm.parameters()))
 
     torch.testing.assert_close(gradients(torch.compile(norm, backend="hologram")), gradients(norm), rtol=2e-2, atol=1e-3)
+
+
+@pytest.mark.parametrize("put_off", [torch.conj, torch._neg_view], ids=["conjugation", "negation"])
+def test_arguments_with_a_pending_operation_change_in_place(put_off: Callable[[torch.Tensor], torch.Tensor]) -> None:
+    def f(x: torch.Tensor) -> torch.Tensor:
+        x.mul_(2j)
+        return x + 1
+
+    def run(g: Callable[[torch.Tensor], torch.Tensor]) -> list[torch.Tensor]:
+        base = torch.tensor([1 + 2j, 3 - 1j])
+        changed = put_off(base)
+        return [g(changed), changed.resolve_conj().resolve_neg(), base]
+
+    for got, want in zip(run(torch.compile(f, backend="hologram")), run(f), strict=True):
+        torch.testing.assert_close(got, want)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.complex64])
