@@ -24,6 +24,7 @@ from hologram.graph.schedule.tiles import (
     ExtentRange,
     GpuTileConfig,
     TileConfig,
+    TiledSpace,
     is_in_range,
     least_cost,
     limit_of,
@@ -77,7 +78,7 @@ def choose_nest(
         if least_cost(best, tile) > MAX_ROW_WORK_RATIO:
             best = [r for r in rows if r in sharing]
         others = [r for r in rows if r not in best]
-        return tiled_columns(others, best, reduced, after[-1], loads, tile, itemsize)
+        return tiled_columns(TiledSpace(others, best, reduced, after[-1], loads, tile, itemsize))
     if row_blocked and _is_row_blocked(before, reduced, after, itemsize):
         return [_row_blocked_column(before, reduced, after)]
     width = after[-1].size if after else 1

@@ -180,47 +180,40 @@ def _together(panels: Int, row: Int, rows: int) -> int:
     return -(-down // -(-down // most)) if most else down
 
 
-def tiled_columns(
-    before: list[Block],
-    sharing: list[Block],
-    reduced: list[Block],
-    columns: Block,
-    loads: Sequence[Int],
-    tile: CpuTileConfig,
-    itemsize: int,
-) -> list[Nest]:
+class TiledSpace(NamedTuple):
+    """An iteration space whose rows, numbered by ``sharing``, read the same elements of ``itemsize`` bytes across the columns. ``loads``: where
+    elements are read."""
+
+    before: list[Block]
+    sharing: list[Block]
+    reduced: list[Block]
+    columns: Block
+    loads: Sequence[Int]
+    tile: CpuTileConfig
+    itemsize: int
+
+
+def tiled_columns(space: TiledSpace) -> list[Nest]:
     """The nests of rows that share reads, one for each range of a symbolic number of rows, and of one of terms: a panel of more terms than the
     second-level cache holds is not packed."""
-
-    def nest_of(of: RowRange) -> Nest:
-        return tiled_column(before, sharing, reduced, columns, loads, tile, itemsize, of)
-
-    ranges = row_ranges(sharing, tile, True)
-    if len(ranges) > 1 and not nest_of(ranges[0]).packs:
-        ranges = row_ranges(sharing, tile, False)
+    ranges = row_ranges(space.sharing, space.tile, True)
+    if len(ranges) > 1 and not _tiled_column(space, ranges[0]).packs:
+        ranges = row_ranges(space.sharing, space.tile, False)
     nests: list[Nest] = []
     for of in ranges:
-        nests.append(nest := nest_of(of))
+        nests.append(nest := _tiled_column(space, of))
         if nest.packs and nest.most_terms is not None:
-            nests.append(nest_of(of._replace(terms=ExtentRange(nest.most_terms + 1, None))))
+            nests.append(_tiled_column(space, of._replace(terms=ExtentRange(nest.most_terms + 1, None))))
     return nests
 
 
-def tiled_column(
-    before: list[Block],
-    sharing: list[Block],
-    reduced: list[Block],
-    columns: Block,
-    loads: Sequence[Int],
-    tile: CpuTileConfig,
-    itemsize: int,
-    of: RowRange,
-) -> Nest:
+def _tiled_column(space: TiledSpace, of: RowRange) -> Nest:
     """Parallel iterations of several rows, numbered by ``sharing``, by a block of columns; parallel iterations that share columns follow each
     other. The last rows may be run twice. There are none where the number of rows is not in the range ``of``.
 
     Where what rows share is far apart in memory, a parallel iteration has many such rows and packs it first.
     """
+    before, sharing, reduced, columns, loads, tile, itemsize = space
     nest = Nest()
     nest.blocks = [*before, *sharing, *reduced, columns]
     count, n, width = size_of(sharing), size_of(reduced), columns.size
@@ -232,7 +225,7 @@ def tiled_column(
     shared = [substitute(columns.rewrite(e), {name_of(columns.var): in_block + lane}) for e in shared]  # so that panels are seen for what they are
     far = any(_is_far(e, reduced, lane, itemsize) for e in shared)
     transposed = any(step_along(e, lane) != 1 for e in shared)  # packed, it is read by squares and not element by element: that pays for any rows
-    most = PACK_BYTES // (len(shared) * block * itemsize)  # terms of a panel
+    most = PACK_BYTES // (max(1, len(shared)) * block * itemsize)  # terms of a panel
     nest.packs = far and (transposed or of.packs) and of.terms.least <= most and (not isinstance(n, int) or n <= most)
     terms = of.terms
     if nest.packs and not isinstance(n, int):
