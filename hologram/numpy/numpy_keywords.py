@@ -17,6 +17,7 @@ import numpy as np
 
 from hologram.errors import ArgumentError
 from hologram.support.user_lines import located
+from hologram.trace.interchange.inplace_operators import around
 
 _ANY_ORDER = ("C", "F", "A", "K", None)  # Tensors have no memory order that could be seen
 _KINDS = ("quicksort", "heapsort", "mergesort", "stable", None)
@@ -159,7 +160,7 @@ def with_numpy_names(names: dict[str, Any], library: ModuleType) -> dict[str, An
     for name, f in names.items():
         theirs = getattr(library, name, None)
         if inspect.isfunction(f) and callable(theirs) and f is not theirs and not isinstance(theirs, (type, np.ufunc)) and id(f) not in made:
-            made[id(f)] = found = by_numpys_names(f, theirs)
+            made[id(f)] = found = around(functools.partial(by_numpys_names, theirs=theirs), f)
             if found is not f:
                 found.__module__, found.__qualname__ = f"hologram.{library.__name__.split('.')[-1]}", name  # where pickle finds it
     return {name: made.get(id(f), f) for name, f in names.items()}

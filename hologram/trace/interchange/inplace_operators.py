@@ -42,6 +42,7 @@ def _operator(name: str) -> Callable[[Any, Any], Any]:
 
 
 _known: dict[Any, bool] = {}  # by names of modules
+_writers: set[Callable[..., Any]] = set()
 
 
 def _writes(module: Any) -> bool:
@@ -68,11 +69,17 @@ def writer(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def method(x: Any, /, *args: Any, **options: Any) -> Any:
         result = function(x, *args, **options)
-        if type(x) is not operators.tensor_class or not writes_here():
+        if type(x) is not operators.tensor_class or not _writes(sys._getframe(1).f_globals.get("__name__")):
             return result
         return hooks.assignment.replace(x, result)
 
+    _writers.add(method)
     return method
+
+
+def around(wrapper: Callable[[Callable[..., Any]], Callable[..., Any]], function: Callable[..., Any]) -> Callable[..., Any]:
+    """``wrapper(function)``; of a :func:`writer`, which looks at the code that calls it, the wrapper comes inside."""
+    return writer(wrapper(function.__wrapped__)) if function in _writers else wrapper(function)  # type: ignore[attr-defined]
 
 
 def of_method(x: Any, result: Any) -> Any:
