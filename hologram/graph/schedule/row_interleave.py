@@ -38,7 +38,7 @@ def interleaved_row_starts(values: ScalarProgram, writes: list[PendingStore], ax
     rows = prod(values.shape[: axes[0]])
     if _in_several_passes(values) or any(inside & _names([w.index]) for w in writes):
         return []
-    if not isinstance(rows, int) and any(isinstance(v, Ins) and v.op == "inside" for v in values.order):
+    if not isinstance(rows, int) and any(isinstance(v, Ins) and v.op == "inside" and inside & _names(v.attrs) for v in values.order):
         return []  # each row would have a mask, where of a known number of rows the last alone has one
     reads = sum(1 for v in values.order if isinstance(v, Ins) and v.op == "load" and _is_of_element(v, inside, axes[0], values))
     work = sum(v.op.cost for v in values.order if isinstance(v, Ins) and not isinstance(v.op, str))
