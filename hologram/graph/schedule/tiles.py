@@ -225,7 +225,7 @@ def _tiled_column(space: TiledSpace, of: RowRange) -> Nest:
     shared = [substitute(columns.rewrite(e), {name_of(columns.var): in_block + lane}) for e in shared]  # so that panels are seen for what they are
     far = any(_is_far(e, reduced, lane, itemsize) for e in shared)
     transposed = any(step_along(e, lane) != 1 for e in shared)  # packed, it is read by squares and not element by element: that pays for any rows
-    most = PACK_BYTES // (max(1, len(shared)) * block * itemsize)  # terms of a panel
+    most = PACK_BYTES // (len(shared) * block * itemsize)  # terms of a panel
     nest.packs = far and (transposed or of.packs) and of.terms.least <= most and (not isinstance(n, int) or n <= most)
     terms = of.terms
     if nest.packs and not isinstance(n, int):

@@ -402,6 +402,17 @@ def test_numbers_of_queries_and_keys_that_vary(causal: bool) -> None:
     assert of_any.lower(*_arrays((2, 20, 16), (2, 24, 16), (2, 24, 24))).compile().reduction().kernels == 1
 
 
+@pytest.mark.parametrize("queries", [{2: "n"}, {1: "g", 2: "n"}], ids=["rows", "groups and rows"])
+def test_groups_of_queries_that_share_keys_of_any_number(queries: dict[int, str]) -> None:
+    def f(q: Any, k: Any, v: Any) -> Any:
+        return nn.softmax(hnp.einsum("bgnd,bmd->bgnm", q, k)) @ v[:, None]
+
+    q, k, v = _arrays((2, 4, 50, 16), (2, 60, 16), (2, 60, 24))
+    of_any = hg.jit(f, dynamic={0: queries, 1: {1: "m"}, 2: {1: "m"}})
+    assert of_any.lower(q, k, v).compile().reduction().kernels == 1
+    np.testing.assert_array_equal(np.asarray(of_any(q, k, v)), np.asarray(hg.jit(f, dynamic=False)(q, k, v)))
+
+
 @pytest.mark.parametrize("keys", [2, 3, 9, 33])
 def test_blocks_of_fewer_keys_than_a_tile(keys: int) -> None:
     q, k, v = _arrays((20, 4), (keys, 4), (keys, 9))

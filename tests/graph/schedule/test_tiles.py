@@ -366,12 +366,3 @@ def test_symbolic_rows(prologue: Any, transposed: bool) -> None:
             assert n < 4 or np.array_equal(found, expected)
     text = of_all.lower(np.ones((9, 40), np.float32), w).as_text("kernels")
     assert "row = min" in text or text.count("parallel p") > 1
-
-
-def test_rows_of_two_axes_of_which_each_shares_with_one_factor_alone() -> None:
-    """Counted along both axes, rows share nothing."""
-    rng = np.random.default_rng(7)
-    x, z = rng.standard_normal((2, 1, 40, 1)), rng.standard_normal((1, 2, 40, 1))
-    w, v = rng.standard_normal((1, 2, 40, 70)), rng.standard_normal((2, 1, 40, 70))
-    got = hg.jit(lambda x, z, w, v: (x * w + z * v).sum(2))(x, z, w, v)
-    np.testing.assert_allclose(np.asarray(got), (x * w + z * v).sum(2), rtol=1e-12)

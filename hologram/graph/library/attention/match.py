@@ -218,7 +218,7 @@ class _Search:
             return None
         known = max((n for n in rows.values() if isinstance(n, int)), default=0)
         unknown = [i for i, n in rows.items() if not isinstance(n, int)]
-        row = max(unknown, default=max(rows, key=lambda i: (rows[i], i), default=None))
+        row = max(unknown) if unknown else max(rows, key=lambda i: (rows[i], i), default=None)
         if row is None or not _worth(max(known, MIN_QUERIES) if unknown else known, keys if isinstance(keys, int) else MIN_KEYS, *widths):
             return None
         self.conditions.require(keys, MIN_KEYS)
