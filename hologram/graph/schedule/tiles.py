@@ -289,7 +289,7 @@ def panelled_columns(before: list[Block], reduced: list[Block], columns: Block, 
     else:
         most = _largest_panel(row.size, columns.size, tile, itemsize)
         sizes = list(dict.fromkeys([most, *[(min(most[0], n), min(most[1], n)) for n in SMALL_PANELS]]))
-    many = [at_least(others * _parts(row.size, high) * _parts(columns.size, wide), MIN_DEVICE_PANELS) for high, wide in sizes[:-1]]
+    many = [at_least(others * parts(row.size, high) * parts(columns.size, wide), MIN_DEVICE_PANELS) for high, wide in sizes[:-1]]
     no_larger = itertools.accumulate((1 - holds for holds in many), operator.mul, initial=1)
     chosen = [holds * alone for holds, alone in zip([*many, 1], no_larger, strict=True)]
     n = size_of(reduced)
@@ -297,7 +297,8 @@ def panelled_columns(before: list[Block], reduced: list[Block], columns: Block, 
     return [_panelled_column(before, reduced, columns, *of, holds * fits) for of, holds in zip(sizes, chosen, strict=True)]
 
 
-def _parts(n: Int, size: int) -> Int:
+def parts(n: Int, size: int) -> Int:
+    """In how many parts of a size, of which the last may be smaller, ``n`` goes."""
     return floordiv(n + (size - 1), size)
 
 
@@ -314,7 +315,7 @@ def _panelled_column(before: list[Block], reduced: list[Block], columns: Block, 
     nest = Nest()
     nest.blocks = [*before, *reduced, columns]
     row, n = before[-1], size_of(reduced)
-    others, down, across = size_of(before[:-1]), _parts(row.size, high), _parts(columns.size, wide)
+    others, down, across = size_of(before[:-1]), parts(row.size, high), parts(columns.size, wide)
     nest.iterations = others * down * across * holds
     p = counter("p", nest.iterations)
     nest.rows(before[:-1], floordiv(p, down * across))

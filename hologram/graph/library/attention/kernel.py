@@ -20,7 +20,7 @@ from hologram.graph.kernel.ir import Acc, Accumulate, Loop, Stmt, Store, Value
 from hologram.graph.library.attention.nodes import score_products
 from hologram.graph.library.attention.scores import ScoreKernel, static
 from hologram.graph.lower.lowered import Lowered
-from hologram.graph.schedule.tiles import CpuTileConfig
+from hologram.graph.schedule.tiles import CpuTileConfig, parts
 from hologram.ir.index_maps import linear
 from hologram.ir.node import Node
 from hologram.ir.op import TABLE
@@ -39,11 +39,6 @@ def lower_attention(group: Group, materialized: set[Node], tile: CpuTileConfig) 
 def tile_length(count: int, most: int) -> int:
     """Of how many rows or keys the tiles of ``count`` are best: the last is as long as the others, and each costs a quarter of a row itself."""
     return min(range(most, 1, -1), key=lambda n: -(-count // n) * (n + 0.25))
-
-
-def parts(n: Int, length: int) -> Int:
-    """In how many parts of a length, of which the last may be shorter, ``n`` goes."""
-    return floordiv(n + (length - 1), length)
 
 
 class _Attention(ScoreKernel):
@@ -68,7 +63,7 @@ class _Attention(ScoreKernel):
         self.stride = -(-self.rows // self.row_tile) * self.row_tile  # of rows in scratch: a last tile may be more than there are
         self.blocks = parts(keys, self.block)
         self.several = self.blocks != 1
-        self.may_be_short = not isinstance(keys, int) or 0 < keys % self.block < self.key_tile  # whether the last block has less keys than a tile
+        self.may_be_short = not isinstance(keys, int) or 0 < keys % self.block < self.key_tile  # whether the last block has fewer keys than a tile
         self.transposed = self.scratch("transposed", self.depth * self.rows)
         keys_in_tiles = -(-self.block // self.key_tile) * self.key_tile if self.may_be_short else self.block
         self.weights = self.scratch("weights", keys_in_tiles * self.stride)
@@ -121,9 +116,9 @@ class _Attention(ScoreKernel):
             kernel.work = kernel.iterations * self.walked_extent * int(1000 * flops / GFLOPS)
         return low
 
-    def _lanes_of_rows(self, name: str = "r") -> Loop:
+    def _lanes_of_rows(self) -> Loop:
         """A loop of lanes over the rows of an iteration."""
-        return Loop("lanes", name, 0, self.rows, self.row_limit)
+        return Loop("lanes", "r", 0, self.rows, self.row_limit)
 
     def _turn(self, body: list[Stmt]) -> None:
         """Queries to (depth, rows)."""
@@ -152,7 +147,7 @@ class _Attention(ScoreKernel):
 
     def _key_tiles(self, body: list[Stmt]) -> tuple[Loop, Int]:
         """A loop over tiles of the block's keys, and the first of each. The last tile ends at the last key, and may have some of the one before;
-        where there may be less keys than it has, it goes on behind the last one."""
+        where there may be fewer keys than it has, it goes on behind the last one."""
         tile, tiles = self.key_tile, -(-self.block // self.key_tile)
         loop = Loop("serial", "g", 0, tiles, floordiv(self.here + (tile - 1), tile) if self.ragged else None)
         body.append(loop)
