@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -16,6 +17,11 @@ FOREIGN = ("numpy", "ml_dtypes", "torch")  # types of elements, which have docum
 def root_of(x: Any) -> str:
     """The package that defines ``x``; "" for what native code makes."""
     return str(x.__name__ if isinstance(x, ModuleType) else getattr(x, "__module__", None) or "").split(".")[0]
+
+
+def defining_module(x: Any) -> str | None:
+    """The module in which a function or class is written, also of one that is wrapped in, and named after, the public module."""
+    return getattr(inspect.unwrap(x) if callable(x) else x, "__module__", None)
 
 
 def public_names(module: ModuleType) -> list[str]:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from docs.site.public_api import own_docstring, public_modules, public_names, root_of
+from docs.site.public_api import defining_module, own_docstring, public_modules, public_names, root_of
 from docs.site.staging import write_if_changed
 from hologram import dtypes
 
@@ -125,7 +125,7 @@ def _index() -> tuple[dict[str, list[Entry]], dict[int, str]]:
 def docstring(value: Any) -> str:
     """Its own docstring. Pages of ``docs`` that it names are links; names in roles are meant as in the module where it is written."""
     text = inspect.cleandoc(own_docstring(value))
-    module = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None) or "hologram"
+    module = value.__name__ if isinstance(value, ModuleType) else defining_module(value) or "hologram"
 
     def linked(found: re.Match[str]) -> str:
         thing = lookup(found[1], module)
@@ -228,7 +228,7 @@ def groups(shown: list[Entry]) -> dict[str, list[Entry]]:
     """What a large module has, by the module that defines it: its last name in words."""
     found: dict[str, list[Entry]] = {}
     for entry in shown:
-        where = getattr(entry.value, "__module__", None) if _is_api(entry.value) else None
+        where = defining_module(entry.value) if _is_api(entry.value) else None
         is_ufunc = type(entry.value).__name__ == "ufunc"
         found.setdefault("elementwise functions" if is_ufunc else _words(where) if where else CONSTANTS, []).append(entry)
     small = [name for name, some in found.items() if len(some) < MIN_GROUP]
@@ -244,7 +244,7 @@ def _words(module: str) -> str:
 
 def _group_about(module: str, group: str, shown: list[Entry]) -> str:
     """What the module that defines most of a group says of itself; what the public module makes itself counts for none."""
-    where = [m for e in shown if (m := getattr(e.value, "__module__", None)) and _is_api(e.value) and "." in m and m != module]
+    where = [m for e in shown if (m := defining_module(e.value)) and _is_api(e.value) and "." in m and m != module]
     if group in (CONSTANTS, OTHERS) or not where:
         return ""
     return (import_module(max(set(where), key=where.count)).__doc__ or "").split("\n\n")[0].replace("\n", " ")

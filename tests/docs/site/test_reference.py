@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import hologram
+import hologram.numpy as hnp
 from docs.site import reference
 from docs.site.public_api import own_docstring, public_callables, public_modules
 
@@ -57,6 +58,13 @@ def test_what_several_modules_have_refers_to_the_first(pages: dict[str, str]) ->
 def test_modules_are_called_as_users_call_them(pages: dict[str, str]) -> None:
     assert {"hologram", "hologram.tree", "hologram.ops", "hologram.backend", "hologram.sdk", "hologram.nn.initializers", "hologram_ffi"} <= set(pages)
     assert not any("trace" in page for page in pages)
+
+
+def test_functions_stand_on_the_page_of_the_module_that_they_are_written_in(pages: dict[str, str]) -> None:
+    """Also those that a public module wraps, and names as its own."""
+    assert hnp.cumulative_sum.__module__ == "hologram.numpy"
+    assert "hologram.numpy.cumulative_sum" in described(pages["hologram.numpy/reductions"])
+    assert not any(hasattr(getattr(hnp, name.rpartition(".")[2]), "__wrapped__") for name in described(pages["hologram.numpy/numpy"]))
 
 
 class Colour(enum.Enum):
