@@ -6,24 +6,29 @@ import numpy as np
 
 from hologram.backends.llvm.scalars import ScalarCode, constant
 from hologram.backends.llvm.text import FunctionText, Reg, scalar_type, shuffle_half, suffix, vector
-from hologram.graph.kernel.ir import Acc
+from hologram.graph.kernel.ir import Acc, Accumulate, Loop, Value, walk
 from hologram.primitives.reductions import INDEX_MAX, LANES, identity_bits
 
 
 class Monoid:
-    """One accumulator's registers. Most hold the value; ``argmax`` and ``argmin`` also its index; float extremes hold ordered keys."""
+    """One accumulator's registers. Most hold the value; ``argmax`` and ``argmin`` also its index; float extremes hold ordered keys.
 
-    def __new__(cls, acc: Acc, code: ScalarCode) -> Monoid:
+    ``position``: the accumulator of the index, where :func:`positions_of_extremes` finds one.
+    """
+
+    def __new__(cls, acc: Acc, code: ScalarCode, position: Acc | None = None) -> Monoid:
         if acc.op.monoid is None:
             cls = _Position
-        elif acc.value_dtype.is_float and acc.op.name in ("reduce_max", "reduce_min"):
+        elif position is not None:
+            cls = _ZeroOfExtreme
+        elif is_float_extreme(acc):
             cls = _FloatExtreme
         return super().__new__(cls)
 
     components = 1
 
-    def __init__(self, acc: Acc, code: ScalarCode) -> None:
-        self.acc, self.code, self.f = acc, code, code.f
+    def __init__(self, acc: Acc, code: ScalarCode, position: Acc | None = None) -> None:
+        self.acc, self.code, self.f, self.position = acc, code, code.f, position
 
     def identity(self, width: int) -> list[Reg]:
         return [self.f.splat(constant(self.acc.value_dtype, identity_bits(self.acc.op, self.acc.value_dtype)), width)]
@@ -41,8 +46,9 @@ class Monoid:
         """``a o x`` of an element ``x`` that comes after all that ``a`` has seen."""
         return self.combine(a, self.lift(args))
 
-    def result(self, regs: list[Reg]) -> Reg:
-        return regs[-1]
+    def result(self, state: dict[Acc, list[Reg]]) -> Reg:
+        """The value after the loop, of the registers of all accumulators."""
+        return state[self.acc][-1]
 
 
 class _Position(Monoid):
@@ -65,9 +71,9 @@ class _Position(Monoid):
             beyond = f.emit(f"icmp {'s' if d.kind == 'i' else 'u'}{than} {w.typed}, {v.text}", "i1", n)
         return [f.emit(f"select {beyond.typed}, {y.typed}, {x.typed}", x.type, n) for x, y in zip(a, args, strict=True)]
 
-    def result(self, regs: list[Reg]) -> Reg:
+    def result(self, state: dict[Acc, list[Reg]]) -> Reg:
         """The index; where none was taken all elements are like the identity, and the first of them is meant."""
-        _, i = regs
+        _, i = state[self.acc]
         none = self.f.emit(f"icmp eq {i.typed}, {self.f.splat(Reg(str(INDEX_MAX), 'i64', 1), i.width).text}", "i1", i.width)
         return self.f.emit(f"select {none.typed}, {self.f.splat(Reg('0', 'i64', 1), i.width).typed}, {i.typed}", "i64", i.width)
 
@@ -111,29 +117,23 @@ class _FloatExtreme(Monoid):
         flip = f.int_op("and", sign, Reg(str(2**last - 1), bits.type, 1))
         return f.emit(f"xor {bits.typed}, {flip.text}", bits.type, n)
 
-    @property
-    def _integer(self) -> str:
-        return f"i{self.acc.value_dtype.bits}"
-
     def identity(self, width: int) -> list[Reg]:
         last = self.acc.value_dtype.bits - 1
         ends = (-(2**last), 2**last - 1)
-        return [self.f.splat(Reg(str(e), self._integer, 1), width) for e in ends]
+        return [self.f.splat(Reg(str(e), _integer(self.acc), 1), width) for e in ends]
 
     def lift(self, args: list[Reg]) -> list[Reg]:
-        (x,) = args
-        bits = self.f.emit(f"bitcast {x.typed} to {vector(self._integer, x.width)}", self._integer, x.width)
-        return [self._key(bits)] * 2
+        return [self._key(_bits(self.acc, self.f, *args))] * 2
 
     def combine(self, a: list[Reg], b: list[Reg]) -> list[Reg]:
-        f, n, t = self.f, a[0].width, vector(self._integer, a[0].width)
-        s = suffix(self._integer, n)
+        f, n, t = self.f, a[0].width, vector(a[0].type, a[0].width)
+        s = suffix(a[0].type, n)
         ops = zip(("smax", "smin"), a, b, strict=True)
         return [f.emit(f"call {t} @llvm.{op}.{s}({x.typed}, {y.typed})", x.type, n) for op, x, y in ops]
 
-    def result(self, regs: list[Reg]) -> Reg:
-        f, d, n = self.f, self.acc.value_dtype, regs[0].width
-        most, least = regs
+    def result(self, state: dict[Acc, list[Reg]]) -> Reg:
+        most, least = state[self.acc]
+        f, d, n = self.f, self.acc.value_dtype, most.width
         infinity = d.format.greatest  # the greatest number, its own key; that of the least is the complement
         above = f.emit(f"icmp sgt {most.typed}, {f.splat(Reg(str(infinity), most.type, 1), n).text}", "i1", n)
         below = f.emit(f"icmp slt {least.typed}, {f.splat(Reg(str(~infinity), most.type, 1), n).text}", "i1", n)
@@ -141,8 +141,72 @@ class _FloatExtreme(Monoid):
         bits = self._key(most if self.acc.op.name == "reduce_max" else least)
         t = scalar_type(d)
         value = f.emit(f"bitcast {bits.typed} to {vector(t, n)}", t, n)
-        quiet = f.splat(constant(d, np.asarray(np.nan, d.np).tobytes()), n)
-        return f.emit(f"select {nan.typed}, {quiet.typed}, {value.typed}", t, n)
+        return f.emit(f"select {nan.typed}, {_quiet(self.acc, f, n).typed}, {value.typed}", t, n)
+
+
+class _ZeroOfExtreme(Monoid):
+    """Float max and min whose index is wanted too. The registers of the index hold the value; what they leave open is the sign of a zero.
+
+    Where the maximum is a zero no element is above it, so +0 is among them if some element has no sign: the bits of all elements tell, joined by and.
+    A minimum is -0 if some element has a sign: there they are joined by or.
+    """
+
+    @property
+    def _join(self) -> str:
+        return "and" if self.acc.op.name == "reduce_max" else "or"
+
+    def identity(self, width: int) -> list[Reg]:
+        return [self.f.splat(Reg("-1" if self._join == "and" else "0", _integer(self.acc), 1), width)]
+
+    def lift(self, args: list[Reg]) -> list[Reg]:
+        return [_bits(self.acc, self.f, *args)]
+
+    def combine(self, a: list[Reg], b: list[Reg]) -> list[Reg]:
+        return [self.f.emit(f"{self._join} {a[0].typed}, {b[0].text}", a[0].type, a[0].width)]
+
+    def result(self, state: dict[Acc, list[Reg]]) -> Reg:
+        assert self.position is not None
+        (joined,), (v, _) = state[self.acc], state[self.position]
+        f, d, n, t = self.f, self.acc.value_dtype, v.width, scalar_type(self.acc.value_dtype)
+        sign = f.int_op("and", joined, Reg(str(-(2 ** (d.bits - 1))), joined.type, 1))
+        zero = f.emit(f"bitcast {sign.typed} to {vector(t, n)}", t, n)
+        is_zero = f.emit(f"fcmp oeq {v.typed}, {f.splat(constant(d, bytes(d.itemsize)), n).text}", "i1", n)
+        is_nan = f.emit(f"fcmp uno {v.typed}, {v.text}", "i1", n)
+        value = f.emit(f"select {is_zero.typed}, {zero.typed}, {v.typed}", t, n)
+        return f.emit(f"select {is_nan.typed}, {_quiet(self.acc, f, n).typed}, {value.typed}", t, n)
+
+
+def _integer(acc: Acc) -> str:
+    """The type of the bits of a float."""
+    return f"i{acc.value_dtype.bits}"
+
+
+def _bits(acc: Acc, f: FunctionText, x: Reg) -> Reg:
+    return f.emit(f"bitcast {x.typed} to {vector(_integer(acc), x.width)}", _integer(acc), x.width)
+
+
+def _quiet(acc: Acc, f: FunctionText, width: int) -> Reg:
+    """The NaN that stands for all of them."""
+    return f.splat(constant(acc.value_dtype, np.asarray(np.nan, acc.value_dtype.np).tobytes()), width)
+
+
+def is_float_extreme(acc: Acc) -> bool:
+    return acc.value_dtype.is_float and acc.op.name in ("reduce_max", "reduce_min")
+
+
+def positions_of_extremes(loop: Loop) -> dict[Acc, Acc]:
+    """Float maxima and minima of a loop that takes the index of the same elements' maximum or minimum too, and the accumulator of that."""
+    taken: dict[Acc, list[Value]] = {a: [] for a in loop.accs}
+    for s in walk(loop.body):
+        if isinstance(s, Accumulate) and s.acc in taken:
+            taken[s.acc].append(s.args[0])
+    index_of = {"reduce_max": "argmax", "reduce_min": "argmin"}
+    found = {}
+    for a in filter(is_float_extreme, loop.accs):
+        for b in loop.accs:
+            if b.op.name == index_of[a.op.name] and b.value_dtype is a.value_dtype and taken[a] == taken[b]:
+                found[a] = b
+    return found
 
 
 def reduce_lanes(monoids: list[Monoid], lanes: list[Reg]) -> list[Reg]:

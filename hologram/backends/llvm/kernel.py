@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
-from hologram.backends.llvm.accumulators import Monoid, combine_all, scan_group
+from hologram.backends.llvm.accumulators import combine_all, scan_group
 from hologram.backends.llvm.bfloat16_pairs import add_pairs
 from hologram.backends.llvm.bounds_checks import BoundsChecks, symbolic_sizes
 from hologram.backends.llvm.lanes import reduced_pieces
@@ -379,7 +379,7 @@ class KernelWriter(RowBlocksWriter):
     def accumulate(self, s: Accumulate) -> None:
         old = self.state[s.acc]
         width = old[0].width
-        monoid = Monoid(s.acc, self.code)
+        monoid = self.monoid(s.acc)
         (first, *_) = s.args
         if is_fused_product(first):
             factors = [self.code.operand(a, self.env, width) for a in first.args]
@@ -396,7 +396,7 @@ class KernelWriter(RowBlocksWriter):
     def scan(self, ins: Ins) -> Reg:
         """The running value: in a serial loop the accumulator itself; in a lanes loop a group of 16 at a time."""
         (acc,) = ins.attrs
-        monoid = Monoid(acc, self.code)
+        monoid = self.monoid(acc)
         (carry,) = self.state[acc]
         in_lanes = self.lane is not None and self.lane.width > 1 and carry.width == 1
         x = self.code.operand(ins.args[0], self.env, self.lane.width if in_lanes and self.lane else carry.width)

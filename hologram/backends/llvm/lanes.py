@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from hologram.backends.llvm.accumulators import Monoid, PartialLanes, reduce_lanes
+from hologram.backends.llvm.accumulators import Monoid, PartialLanes, positions_of_extremes, reduce_lanes
 from hologram.backends.llvm.memory import STACK_SLOT_BYTES, Lane, MemoryWriter
 from hologram.backends.llvm.mixed_width import Part, mixed_width_parts, mixed_widths
 from hologram.backends.llvm.scalars import FLAGS, Functions, ScalarCode
@@ -27,6 +27,7 @@ class LanesWriter(MemoryWriter):
     def __init__(self, kernel: Kernel, functions: Functions, precision: str, target: Any) -> None:
         super().__init__(ScalarCode(FunctionText(), functions, FLAGS[precision]), target)
         self.state: dict[Acc, list[Reg]] = {}
+        self.positions: dict[Acc, Acc] = {}  # of extremes whose index is wanted too, the accumulator of the index
         self.zero: Reg | None = None  # that LLVM does not know of
         self.bodies: dict[Loop, Callable[[], None]] = {}  # what writes the bodies of loops that the kernel does not have
         self.parts: list[Part] = []  # of the lanes loop being written, where one iteration takes several vectors
@@ -59,7 +60,11 @@ class LanesWriter(MemoryWriter):
         return n if self.zero is None else self.f.int_op("add", n, self.zero)
 
     def _monoids(self, loop: Loop) -> list[Monoid]:
-        return [Monoid(a, self.code) for a in loop.accs]
+        self.positions |= positions_of_extremes(loop)
+        return [self.monoid(a) for a in loop.accs]
+
+    def monoid(self, acc: Acc) -> Monoid:
+        return Monoid(acc, self.code, self.positions.get(acc))
 
     def _end(self, start: Reg, size: int, stop: Reg) -> Reg:
         """The end of a piece of ``size`` iterations."""
@@ -85,9 +90,9 @@ class LanesWriter(MemoryWriter):
     def _finish(self, monoids: list[Monoid], regs: list[Reg]) -> None:
         self._set(monoids, regs)
         for m in monoids:
-            self.env[m.acc] = m.result(self._states()[0][m.acc])
+            self.env[m.acc] = m.result(self._states()[0])
             for part in self.parts:
-                part.env[m.acc] = m.result(part.state[m.acc])
+                part.env[m.acc] = m.result(part.state)
 
     def _width(self, loop: Loop) -> int:
         """Lanes of a loop without accumulators: two native vectors of 32-bit elements. Across a serial loop as many as its accumulators have
