@@ -17,6 +17,7 @@ from hologram.graph.kernel.ir import Kernel, Loop, Store, Value
 from hologram.graph.lower.group import lower
 from hologram.graph.lower.lowered import Lowered, copies_whole, window_pairs
 from hologram.graph.lower.scalarize import ScalarProgram
+from hologram.graph.lower.scatter_blocks import by_blocks
 from hologram.graph.schedule.choose import COLUMNS
 from hologram.ir.index_maps import delinear, linear
 from hologram.ir.instruction import Ins
@@ -28,8 +29,11 @@ UNKNOWN_NS = 100_000.0  # where sizes are not known
 UPDATE_NS = 1.0  # of one element read, combined and written at a computed index
 
 
-def lower_scatter(group: Group, materialized: set[Node], precision: str, ranges: Mapping[Node, Range | None]) -> list[Lowered]:
-    """The kernels of a group whose only value is a scatter: its start, and the updates. ``ranges`` says of starts where they certainly are.
+def lower_scatter(
+    group: Group, materialized: set[Node], precision: str, ranges: Mapping[Node, Range | None], by_vectors: bool = False
+) -> list[Lowered]:
+    """The kernels of a group whose only value is a scatter: its start, and the updates. ``ranges`` says of starts where they certainly are;
+    ``by_vectors``: whether a loop of lanes is faster than a serial one.
 
     Where the updates are a window of the array that they change, and are written to elements that others of them are made of, they are computed
     first, to memory of their own: so the array may be changed where it is.
@@ -38,14 +42,14 @@ def lower_scatter(group: Group, materialized: set[Node], precision: str, ranges:
     start = lower(group, materialized, {node}, precision)
     if len(start) == 1 and copies_whole(start[0].kernel):
         start[0].is_copy = True
-    updates = _Updates(group, materialized, ranges).lowered()
+    updates = _Updates(group, materialized, ranges, by_vectors).lowered()
     if not start[0].is_copy or not _changes_what_it_reads(updates, start[0].bindings[0], node):
         return [*start, updates]
     first: list[Lowered] = []
     for x in node.inputs[1:]:
         if x.op.kind != "leaf" and x not in materialized:
             first += lower(_alone(x), materialized, {x}, precision)
-    return [*first, *start, _Updates(group, materialized | set(node.inputs[1:]), ranges).lowered()]
+    return [*first, *start, _Updates(group, materialized | set(node.inputs[1:]), ranges, by_vectors).lowered()]
 
 
 def _changes_what_it_reads(updates: Lowered, source: Node, node: Node) -> bool:
@@ -68,8 +72,9 @@ class _Updates:
     lanes, or a block of it, if some axis has more than one element.
     """
 
-    def __init__(self, group: Group, materialized: set[Node], ranges: Mapping[Node, Range | None]) -> None:
+    def __init__(self, group: Group, materialized: set[Node], ranges: Mapping[Node, Range | None], by_vectors: bool) -> None:
         (self.node,) = group.nodes
+        self.by_vectors = by_vectors
         self.group, self.values, self.ranges = group, ScalarProgram(group, materialized), ranges
         self.x, self.updates, *self.starts = self.node.inputs
         self.axes = self.node.attrs[0]
@@ -108,6 +113,8 @@ class _Updates:
             offsets[self.lane] = counter("i", size)
         store = self._store(shared, place, offsets)
         self._fill([loop for loop in loops if loop.kind != "serial" or loop.extent != 1], store)
+        if self.by_vectors and loops[1].body[-1:] == [store] and self.x not in self.values.buffers:
+            self._go_by_blocks(kernel, *loops[:2])
         kernel.iterations = loops[0].extent
         kernel.body.append(loops[0])
         self._finish(kernel)
@@ -150,6 +157,11 @@ class _Updates:
         loops[-1].body.append(store)
         for loop, inner in zip(loops, loops[1:], strict=False):
             loop.body.append(inner)
+
+    def _go_by_blocks(self, kernel: Kernel, parallel: Loop, places: Loop) -> None:
+        found = by_blocks(places, self.values.fresh_name)
+        if found is not None:
+            parallel.body[-1], kernel.scratch = found
 
     def _finish(self, kernel: Kernel) -> None:
         kernel.params = list(self.values.buffers.values())

@@ -25,7 +25,7 @@ from hologram.graph.lower.scatters import lower_scatter
 from hologram.graph.lower.sorted_scatters import lower_runs
 from hologram.graph.memory.overwritten import Unread, unread_planes
 from hologram.graph.schedule.streamed import prefetched_bytes
-from hologram.graph.schedule.tiles import GpuTileConfig, TileConfig
+from hologram.graph.schedule.tiles import CpuTileConfig, GpuTileConfig, TileConfig
 from hologram.ir.graph import Graph
 from hologram.ir.node import Node
 from hologram.ir.traversal import reachable
@@ -126,7 +126,7 @@ def _kernels_of(
 ) -> list[Lowered]:
     match group.nodes[0].op.kind:
         case "scatter":
-            return lower_scatter(group, materialized, precision, ranges)
+            return lower_scatter(group, materialized, precision, ranges, by_vectors=isinstance(tile, CpuTileConfig))
         case "attention":
             if isinstance(tile, GpuTileConfig):
                 return [(lower_reduced if group.nodes[0].op is REDUCED_SCORES else lower_attention_by_tiles)(group, materialized, tile)]
