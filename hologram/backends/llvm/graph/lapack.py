@@ -6,6 +6,7 @@ first compiled or loaded. Object code names routines by symbol (``hg_dpotrf``); 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib
 from collections.abc import Callable, Iterable
@@ -20,18 +21,22 @@ from hologram.dtypes import DType
 from hologram.graph.lower.host_step import HostStep, work
 from hologram.ir.symbolic import Int, is_static, prod
 from hologram.primitives.host.factorizations import smaller_extent, wanted_of
+from hologram.support.forks import in_child
 
 PREFIX = "hg_"
+THREADS = "hg_library_threads"  # the symbol of the record by which routines are kept to the calling thread
 _LETTERS = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 _MAX_INTEGER = 2**31 - 1  # of a routine's integers
 _FLOP_NS = 0.2
 _MATRIX_NS = 1_000.0
 _BLOCK = 64  # columns that blocked routines work on at one time
+_THREADS_NS = 300_000.0  # of one matrix, from which the library may wake threads of its own: to wait for them takes longer where cores are busy
 
 
 @dataclass(frozen=True)
 class Native:
-    """How a host op runs natively: the runtime's kernel, and what its arguments hold: addresses of ``routines`` (None: no address), ``integers``
+    """How a host op runs natively: the runtime's kernel, and what its arguments hold: addresses of ``routines`` (None: no address), the first of them
+    :data:`THREADS`, ``integers``
     that routines read as C ints and chars, words of ``bits`` that they read as something else, and then the operands and results of which
     ``arrays`` gives the numbers. ``chunks`` matrices of ``cost`` rough nanoseconds each."""
 
@@ -74,12 +79,41 @@ def addresses(symbols: Iterable[str]) -> dict[str, int]:
     """The routines' addresses. Raises KeyError for one that is not there."""
     out = {}
     for symbol in symbols:
+        if symbol == THREADS:
+            out[symbol] = ctypes.addressof(_library_threads())
+            continue
         name = symbol.removeprefix(PREFIX)
         capsule = next((m[name] for m in _modules() if name in m), None)
         if capsule is None:
             raise KeyError(symbol)
         out[symbol] = int(_pointer(capsule, _signature(capsule)))
     return out
+
+
+class _LibraryThreads(ctypes.Structure):
+    """:class:`hologram.backends.native.code.kernels.lapack.LibraryThreads`."""
+
+    _fields_ = [("set", ctypes.c_void_p), ("lock", ctypes.c_int64), ("users", ctypes.c_int64), ("before", ctypes.c_int64)]
+
+
+@cache
+def _library_threads() -> _LibraryThreads:
+    """The process's record. OpenBLAS has a function that sets its number of threads; other libraries are left to themselves."""
+    found = None
+    with contextlib.suppress(OSError, AttributeError, ImportError):
+        library = ctypes.CDLL(importlib.import_module("scipy.linalg.cython_blas").__file__)
+        found = ctypes.cast(library.openblas_set_num_threads_local, ctypes.c_void_p).value
+    return _LibraryThreads(found)
+
+
+@in_child
+def renew() -> None:
+    """After a fork: users of the record were other threads, which the child lacks."""
+    if _library_threads.cache_info().currsize:
+        record = _library_threads()
+        if record.users and record.set:
+            ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(record.set)(record.before)
+        record.lock = record.users = 0
 
 
 # --- calls -----------------------------------------------------------------------------------------------------------
@@ -104,7 +138,8 @@ def _made(
     cost = _MATRIX_NS + (whole / max(1, chunks) if isinstance(chunks, int) else 10 * _MATRIX_NS)
     letter = _LETTERS[x.dtype.name]
     names = tuple(None if r is None else PREFIX + letter + r for r in routines)
-    return Native(PREFIX + "lapack_" + kernel, names, integers, bits, arrays, chunks, cost)
+    threads = None if chunks == 1 and whole >= _THREADS_NS else THREADS
+    return Native(PREFIX + "lapack_" + kernel, (threads, *names), integers, bits, arrays, chunks, cost)
 
 
 def _cholesky(step: HostStep) -> Native | None:

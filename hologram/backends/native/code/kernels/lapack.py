@@ -19,6 +19,7 @@ from hologram.backends.native_lang.language import (
     Function,
     Struct,
     address,
+    compare_exchange,
     copy,
     exported,
     f32,
@@ -27,7 +28,9 @@ from hologram.backends.native_lang.language import (
     i64,
     native,
     offset,
+    pause,
     ptr,
+    release,
     u32,
     void,
 )
@@ -56,14 +59,56 @@ class Step(Function):
         raise NotImplementedError
 
 
+class SetThreads(Function):
+    """Says how many threads a library's routines run on; gives the number before."""
+
+    def __call__(self, n: i32) -> i32:
+        raise NotImplementedError
+
+
+class LibraryThreads(Struct):
+    """The process's one record of who has asked the library to keep to the calling thread: while there are ``users`` it does."""
+
+    set: SetThreads
+    lock: i64
+    users: i64
+    before: i64
+
+
 class Driver(Struct):
-    """How the arguments of every driver begin."""
+    """How the arguments of every driver begin. ``threads`` is None where the library may wake threads of its own."""
 
     context: Context
+    threads: LibraryThreads
+
+
+@native
+def change_users(threads: LibraryThreads, by: i64) -> void:
+    """The first user keeps the library's number of threads, the last one gives it back."""
+    while compare_exchange(threads.lock, 0, 1) == 0:
+        pause()
+    if by > 0 and threads.users == 0:
+        threads.before = threads.set(1)
+    threads.users = threads.users + by
+    if threads.users == 0:
+        threads.set(threads.before)
+    release(threads.lock, 0)
 
 
 @native
 def each(step: Step, args: ptr, begin: i64, end: i64, nbytes: i64, scratch: ptr) -> void:
+    """Runs ``step`` for matrices [begin, end), on this thread where the driver's arguments say so."""
+    threads = Driver(args).threads
+    if threads is None or threads.set is None:
+        each_of(step, args, begin, end, nbytes, scratch)
+        return
+    change_users(threads, 1)
+    each_of(step, args, begin, end, nbytes, scratch)
+    change_users(threads, -1)
+
+
+@native
+def each_of(step: Step, args: ptr, begin: i64, end: i64, nbytes: i64, scratch: ptr) -> void:
     """Runs ``step`` for matrices [begin, end). Memory of ``nbytes`` for work is taken once for all; where there is none the call is cancelled."""
     work = scratch
     if nbytes != 0:
@@ -97,6 +142,7 @@ def fill(where: ptr, nbytes: i64, half: i64) -> void:
 
 class Potrf(Struct):
     context: Context
+    threads: LibraryThreads
     routine: Fortran
     n: i64
     item: i64
@@ -130,6 +176,7 @@ def lapack_cholesky(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
 
 class Getrf(Struct):
     context: Context
+    threads: LibraryThreads
     routine: Fortran
     n: i64
     item: i64
@@ -166,6 +213,7 @@ def lapack_lu(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
 
 class Getrs(Struct):
     context: Context
+    threads: LibraryThreads
     routine: Fortran
     n: i64
     rows: i64
@@ -282,6 +330,7 @@ def lapack_lu_solve(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
 
 class Trsm(Struct):
     context: Context
+    threads: LibraryThreads
     routine: Fortran
     n: i64
     columns: i64
@@ -321,6 +370,7 @@ def lapack_triangular_solve(args: ptr, begin: i64, end: i64, scratch: ptr) -> vo
 
 class Geqrf(Struct):
     context: Context
+    threads: LibraryThreads
     factor: Fortran
     expand: Fortran
     n: i64  # rows of x
@@ -362,6 +412,7 @@ def lapack_lq(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
 
 class Gesdd(Struct):
     context: Context
+    threads: LibraryThreads
     routine: Fortran
     complex: Fortran
     m: i64  # rows of x
@@ -422,6 +473,7 @@ def lapack_svd(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
 
 class Syevd(Struct):
     context: Context
+    threads: LibraryThreads
     routine: Fortran
     complex: Fortran
     n: i64
@@ -468,6 +520,7 @@ def lapack_eigh(args: ptr, begin: i64, end: i64, scratch: ptr) -> void:
 
 class Geev(Struct):
     context: Context
+    threads: LibraryThreads
     routine: Fortran
     complex: Fortran
     n: i64
