@@ -29,10 +29,8 @@ def _numbers(x: Any, what: str) -> Tensor:
     return wrap(cast_node(node, dtypes.to_inexact(node.dtype)))
 
 
-def _scaled_root(x: Tensor, axes: tuple[int, ...], scale: float) -> Tensor:
-    """The root of the sum of squares, computed of ``x * scale``, a power of two."""
-    scaled = x * scale
-    return hnp.sqrt(hnp.sum(scaled * scaled, axis=axes, keepdims=True)) * (1.0 / scale)
+def _squares(x: Tensor, axes: tuple[int, ...]) -> Tensor:
+    return hnp.sum(x * x, axis=axes, keepdims=True)
 
 
 @functools.partial(custom_jvp, nondiff_argnums=(1,))
@@ -41,15 +39,16 @@ def _length(x: Tensor, axes: tuple[int, ...]) -> Tensor:
 
     Three sums in one pass over the memory, of the elements as they are, scaled down and scaled up (J. Blue, *A portable Fortran program to find the
     Euclidean norm of a vector*, 1978, without his branches): a sum that is neither too large nor too small is right, and tells which else is.
+    Elements that are small beside what overflows are left out of the sum that is scaled down: processors take a hundred times as long for subnormals.
     """
     limits = np.finfo(x.dtype)
-    squares = hnp.sum(x * x, axis=axes, keepdims=True)
-    plain = hnp.sqrt(squares)
     bits = int(limits.maxexp)
-    large = _scaled_root(x, axes, 2.0 ** -(bits // 2))
-    small = _scaled_root(x, axes, 2.0 ** (3 * bits // 4))
-    safe = hnp.where(squares < 2.0 ** (limits.minexp + 2 * limits.nmant), small, plain)
-    return hnp.where(squares > float(limits.max) / 2, large, safe)
+    down, up = 2.0 ** -(bits // 2), 2.0 ** (3 * bits // 4)
+    plain, small = _squares(x, axes), _squares(x * up, axes)
+    large = _squares(hnp.where(hnp.abs(x) > 2.0 ** (bits // 4), x * down, 0.0), axes)
+    overflows, underflows = plain > float(limits.max) / 2, plain < 2.0 ** (limits.minexp + 2 * limits.nmant)
+    root = hnp.sqrt(hnp.where(overflows, large, hnp.where(underflows, small, plain)))
+    return hnp.where(overflows, root * (1 / down), hnp.where(underflows, root * (1 / up), root))
 
 
 @_length.defjvp
