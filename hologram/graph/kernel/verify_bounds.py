@@ -28,6 +28,15 @@ MAX_DIVISOR = 2**20  # by which an expression is multiplied to get rid of its qu
 MAX_POINTS = 2**22  # of the space of an access that is tried point by point
 
 
+def _is_inside_by_claims(index: Int, size: Int) -> bool:
+    """Whether what the atoms of an access claim of themselves, which is proved where they are first met, tells enough: most accesses need no search."""
+    low, _ = bounds(index)
+    if low is None or low < 0:
+        return False
+    _, high = bounds(index - size)
+    return high is not None and high < 0
+
+
 def _common_divisor(e: Int) -> int:
     """A number that all constant divisors of quotients in ``e`` divide; 1 where it would be large."""
     terms = e.terms if isinstance(e, Expr) else ()
@@ -96,6 +105,8 @@ class Ranges:
     def is_inside(self, index: Int, size: Int, guards: Iterable[Guard] = ()) -> bool:
         """Whether ``0 <= index < size`` wherever the guards hold. Of symbols a program may take for granted that they are large enough, such as for a
         constant index: so it is proved for all of them, or else for all large ones."""
+        if _is_inside_by_claims(index, size):
+            return True
         scopes = [self]
         if not all(a.name in self.of for e in (index, size) for a in atoms(e)):
             scopes.append(self.copy())
