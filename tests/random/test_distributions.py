@@ -258,3 +258,12 @@ def test_derivatives_of_what_is_made_of_gamma() -> None:
 def test_errors(error: Any, work: Any) -> None:
     with pytest.raises(error):
         work()
+
+
+def test_complex_normal_numbers() -> None:
+    """The values that other libraries with this generator give."""
+    two = R.normal(R.key(7), (2,), "complex128")
+    np.testing.assert_allclose(two, [0.24862191 - 0.36817454j, -0.81614277 - 0.22538821j], rtol=1e-7)
+    z = np.asarray(R.normal(R.key(0), (20_000,), "complex64", loc=1 + 2j, scale=3.0))
+    assert z.dtype == np.complex64 and abs(z.mean() - (1 + 2j)) < 0.06
+    assert abs(z.real.var() - 4.5) < 0.15 and abs(z.imag.var() - 4.5) < 0.15
