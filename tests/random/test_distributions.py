@@ -252,6 +252,7 @@ def test_derivatives_of_what_is_made_of_gamma() -> None:
         (errors.ShapeError, lambda: R.multivariate_normal(R.key(0), np.zeros(2), np.eye(3))),
         (errors.ShapeError, lambda: R.multivariate_normal(R.key(0), np.zeros((4, 2)), np.eye(2), (3,))),
         (errors.ArgumentError, lambda: R.ball(R.key(0), 3, 0.5)),
+        (errors.AxisOutOfRange, lambda: R.permutation(R.key(0), 10, axis=1)),
         (errors.ShapeError, lambda: R.gamma(R.key(0), np.ones(3), (2,))),
     ],
 )
