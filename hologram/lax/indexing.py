@@ -13,7 +13,7 @@ from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.ir.op import Op
 from hologram.lax.shapes import in_order, integers
 from hologram.numpy.arguments import array, wrap
-from hologram.numpy.indexing.updates import applied
+from hologram.numpy.indexing.updates import applied, default_fill
 from hologram.primitives import indexing as ops
 from hologram.support.user_lines import located
 from hologram.trace.recorder import cast_node, record
@@ -170,17 +170,10 @@ def gather(
         found = wrap(record(ops.gather, (array(t, "gather"), *nodes), (at.axes, at.sizes, 0)))
     if how is GatherScatterMode.FILL_OR_DROP:
         there = at.inside().reshape((*at.places, *[1] * t.ndim))
-        found = hnp.where(there, found, _filling(t) if fill_value is None else fill_value).astype(t.dtype)
+        found = hnp.where(there, found, default_fill(t._aval()[1]) if fill_value is None else fill_value).astype(t.dtype)
     found = found.reshape((*at.places, *[sizes[a] for a in kept]))
     offsets, places, kept_axes = list(n.offset_dims), iter(range(len(at.places))), iter(range(len(at.places), found.ndim))
     return in_order(found, [next(kept_axes) if i in offsets else next(places) for i in range(found.ndim)])
-
-
-def _filling(t: Tensor) -> Any:
-    d = t._aval()[1]
-    if d.kind in "fc":
-        return np.nan
-    return True if d.kind == "b" else np.iinfo(d.np).min if d.kind == "i" else np.iinfo(d.np).max
 
 
 # --- scatter ---------------------------------------------------------------------------------------------------------

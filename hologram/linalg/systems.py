@@ -256,17 +256,21 @@ def lstsq(a: Any, b: Any, /, rcond: Any = None) -> LstsqResult:
 def matrix_power(x: Any, n: int, /) -> Tensor:
     """Square matrices (…, m, m) to the power of the integer ``n``, by repeated squaring; of the inverse where it is negative.
 
-    Integers become float32. Raises ShapeError for matrices that are not square, ArgumentError for what is no integer.
+    Powers of integers and bools have their type, as in NumPy; inverses of them are float32. Raises ShapeError for matrices that are not square,
+    ArgumentError for what is no integer.
 
     >>> hg.linalg.matrix_power([[1, 1], [0, 1]], 5)
-    Tensor([[1., 5.],
-            [0., 1.]], dtype=float32)
+    Tensor([[1, 5],
+            [0, 1]], dtype=int64)
     """
     try:
         power = operator.index(n)
     except TypeError:
         raise located(ArgumentError(f"matrix_power: the power is an integer, not {type(n).__name__}")) from None
     base = square(x, "matrix_power")
+    given = hnp.asarray(x)
+    if power >= 0 and given.dtype.kind in "iub":
+        base = given
     if power < 0:
         base, power = inv(base), -power
     result: Tensor | None = None

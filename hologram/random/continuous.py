@@ -14,9 +14,10 @@ from hologram.errors import DTypeError
 from hologram.ir.op import Shape
 from hologram.numpy.arguments import array, element_type, wrap
 from hologram.numpy.elementwise.functions import where
+from hologram.primitives.complex.parts import complex_
 from hologram.primitives.scalar import composite, mathematics, special
 from hologram.primitives.scalar import elementwise as ew
-from hologram.random.keys import random_bits
+from hologram.random.keys import random_bits, split
 from hologram.support.user_lines import located
 from hologram.trace.checks import shape_of
 from hologram.trace.operators import broadcast_shapes, elementwise
@@ -142,13 +143,21 @@ def _normal(key: Any, extents: Shape, work: DType, loc: Any, scale: Any, what: s
 def normal(key: Any, shape: Any = None, dtype: Any = None, loc: Any = 0.0, scale: Any = 1.0) -> Tensor:
     """Normal distribution of mean ``loc`` and standard deviation ``scale``. Shape, types and errors are those of :func:`uniform`.
 
-    Differentiable in the parameters, as are all distributions of floats.
+    Differentiable in the parameters, as are all distributions of floats. ``dtype`` may be complex: independent parts, each with half the variance.
 
     >>> hg.random.normal(hg.random.key(0), (3,))
     Tensor([ 1.622642  ,  2.0252647 , -0.43359435], dtype=float32)
     """
+    extents = result_shape(shape, "normal", loc, scale)
+    if dtype is not None and element_type(dtype).is_complex:
+        return _complex_normal(key, extents, element_type(dtype), loc, scale, "normal")
     to, work = _types(dtype, "normal")
-    return as_type(_normal(key, result_shape(shape, "normal", loc, scale), work, loc, scale, "normal"), to, "normal")
+    return as_type(_normal(key, extents, work, loc, scale, "normal"), to, "normal")
+
+
+def _complex_normal(key: Any, extents: Shape, dtype: DType, loc: Any, scale: Any, what: str) -> Tensor:
+    real, imaginary = (array(standard_normal(k, extents, dtypes.real_of(dtype), what), what) for k in split(key))
+    return wrap(record(complex_, (real, imaginary))) * math.sqrt(0.5) * as_type(scale, dtype, what) + as_type(loc, dtype, what)
 
 
 def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = None) -> Tensor:

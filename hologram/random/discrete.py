@@ -137,6 +137,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> T
     Tensor([1, 0, 4, 3, 2], dtype=int64)
     """
     if type(x) is int:
+        axis_of(axis, 1, "permutation")
         return argsort(bits(key, (count_of(x, "permutation"),), WIDE))
     node = array(x, "permutation")
     axis = axis_of(axis, len(node.shape), "permutation")

@@ -36,6 +36,7 @@ def sph_harm_y(n: Any, m: Any, theta: Any, phi: Any, diff_n: int | None = None, 
     most = integer(n_max, "sph_harm_y", "n_max")
     degree, size = hnp.minimum(degree, most), absolute(order)
     x, sine = hnp.cos(theta), hnp.sin(theta)
+    sine = where(sine < 0, -sine, sine)  # sqrt(1 - x**2), with a derivative at the pole
     legendre = _normalized(degree, size.astype(x.dtype), x, sine, most)
     angle = order * hnp.asarray(phi)
     sign = where((order < 0) & (size % 2 == 1), -1.0, 1.0)

@@ -173,7 +173,13 @@ def _custom_batch(size: Int, batched: Sequence[bool], *rest: Any) -> Node:
     return record(custom, (stack, *arguments), (rule.shared_stack(size, tuple(batched[1:])), index))
 
 
-transforms(custom, jvp=_custom_jvp, batch=_custom_batch)
+def transpose_of_value(cotangent: Node, linear: Sequence[bool], *rest: Any) -> tuple[Node | None, ...]:
+    """The value's alone: it is linear in what it was computed from, or no tangent passes here."""
+    *inputs, _, _ = rest
+    return (cotangent if linear[0] else None, *[None] * (len(inputs) - 1))
+
+
+transforms(custom, jvp=_custom_jvp, transpose=transpose_of_value, batch=_custom_batch)
 
 
 def wrapped(values: Sequence[Node], arguments: Sequence[Node], rule: Rule) -> list[Node]:

@@ -21,6 +21,7 @@ from hologram.trace.recorder import record, stacking
 from hologram.trace.tree import Treedef
 from hologram.transform.api import jvp
 from hologram.transform.arguments import array_node, result_nodes, tensors
+from hologram.transform.custom import transpose_of_value
 from hologram.transform.nodes import zeros_like
 from hologram.transform.rules.batching import stack_of
 from hologram.transform.transformed import Wrapper
@@ -127,4 +128,4 @@ def _jvp(tangents: Sequence[Node | None], out: Node, *rest: Any) -> Node:
     return call.tangents(tuple(arguments), tuple(tangents[1:]))[index]
 
 
-transforms(mapped, jvp=_jvp, batch=_batch)
+transforms(mapped, jvp=_jvp, transpose=transpose_of_value, batch=_batch)

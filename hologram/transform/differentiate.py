@@ -69,7 +69,7 @@ def pull(
     for x, c in zip(results, cotangents, strict=True):
         if x is not None and c is not None:
             _accumulate(sums, x, c)
-    between = level.between(inputs, list(sums))
+    between = level.between(inputs, list(sums), linear=True)
     linear = {*inputs, *between}
     with keeping_lines() as at:
         for node in reversed(between):

@@ -50,13 +50,13 @@ class Level:
         """What ``node`` was recorded as."""
         return self.history.get(node) or (node.op, node.inputs, node.attrs)
 
-    def between(self, sources: Iterable[Node], results: Iterable[Node], differentiable: bool = True) -> list[Node]:
+    def between(self, sources: Iterable[Node], results: Iterable[Node], differentiable: bool = True, linear: bool = False) -> list[Node]:
         """The nodes that depend on ``sources`` and that ``results`` need, inputs first, without the sources.
 
-        ``differentiable``: only where a derivative can pass.
+        ``differentiable``: only where a derivative can pass; ``linear``: where the nodes are tangents, and cotangents pass.
         """
         reached = set(sources)
-        inputs_of = self._passing if differentiable else self._inputs
+        inputs_of = self._transposable if linear else self._passing if differentiable else self._inputs
         found = []
         for node, inputs in _inputs_first(results, reached, inputs_of):
             for x in inputs:
@@ -84,6 +84,11 @@ class Level:
         if op is stop or type(op.jvp) is NoDerivative or not (has_tangents(node.dtype) or op.kind in MULTI_RESULT):
             return ()
         return inputs
+
+    def _transposable(self, node: Node) -> tuple[Node, ...]:
+        """The inputs through which a cotangent can pass: a rule that calls its function on tangents is linear in what the value was made of."""
+        op, inputs, _ = self.definition(node)
+        return inputs[:1] if op is custom or op is mapped else self._passing(node)
 
 
 def _inputs_first(roots: Iterable[Node], ends: set[Node], inputs_of: Callable[[Node], tuple[Node, ...]]) -> list[tuple[Node, tuple[Node, ...]]]:

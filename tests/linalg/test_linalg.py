@@ -309,6 +309,15 @@ def test_least_squares(shape: tuple[int, int], columns: tuple[int, ...], dtype: 
         np.testing.assert_allclose(np.asarray(residuals), 0, atol=1e-6)
 
 
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64"])
+def test_matrix_power_of_integers(dtype: str) -> None:
+    x = np.array([[1, 1], [1, 0]], dtype)
+    for n in (0, 1, 5, 80):
+        got = hg.linalg.matrix_power(x, n)
+        assert got.dtype == x.dtype
+        np.testing.assert_array_equal(got, np.linalg.matrix_power(x, n))
+
+
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 5, -1, -3])
 def test_matrix_power(n: int) -> None:
     x = well((2, 3, 3)) / 4

@@ -177,6 +177,17 @@ def test_computed_indices_out_of_range() -> None:
     np.testing.assert_array_equal(clipped, [9, 9, 2, 9])
 
 
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "complex64"])
+def test_what_is_filled_by_default(dtype: str) -> None:
+    """As a gather of ``hologram.lax`` fills."""
+    x, numbers = hnp.zeros(3, dtype=dtype), hg.lax.GatherDimensionNumbers((), (0,), (0,))
+    got = x.at[np.array([0, 7])].get(mode="fill")
+    assert got.dtype == x.dtype
+    np.testing.assert_array_equal(got, hg.lax.gather(x, np.array([[0], [7]]), numbers, (1,), mode="fill"))
+    limits = {"bool": True, "int8": -128, "uint64": 2**64 - 1}
+    np.testing.assert_array_equal(got[1], np.asarray(limits.get(dtype, np.nan), dtype))
+
+
 def test_several_computed_indices_out_of_range() -> None:
     x, i = np.arange(4, dtype=np.float32).reshape(2, 2), np.array([0, 5, -1, -9, 1])
     read, filled, written = hg.jit(lambda x, i: (x[i, i], x.at[i, -i].get(mode="fill", fill_value=-1.0), x.at[i, i].set(9.0)))(x, i)

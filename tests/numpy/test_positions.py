@@ -193,6 +193,18 @@ def test_standardize_with_given_moments() -> None:
     np.testing.assert_allclose(nn.standardize(X, where=some), want, rtol=1e-12)
 
 
+@pytest.mark.parametrize("b", [None, np.array([1.0, 2.0, -1.0])], ids=["no factors", "factors"])
+def test_logsumexp_of_complex_numbers(b: Any) -> None:
+    x = np.array([1 + 1j, 2 - 4j, -2 + 3j])
+    np.testing.assert_allclose(hnp.logsumexp(x, b=b), scipy.special.logsumexp(x, b=b), rtol=1e-12)
+    logs, signs = hnp.logsumexp(x, b=b, return_sign=True)
+    wanted = scipy.special.logsumexp(x, b=b, return_sign=True)
+    assert logs.dtype == np.float64
+    np.testing.assert_allclose(logs, wanted[0], rtol=1e-12)
+    np.testing.assert_allclose(signs, wanted[1], rtol=1e-12)
+    np.testing.assert_allclose(hnp.logsumexp(np.array([2 + 10j])), np.log(np.exp(2 + 10j)), rtol=1e-12)
+
+
 @pytest.mark.parametrize("name", ["mean", "var", "std", "nanmean", "nanvar", "nanstd"])
 def test_statistics_in_integers_are_an_error_of_types(name: str) -> None:
     for x in (X, np.arange(3)):

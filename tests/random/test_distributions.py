@@ -252,9 +252,19 @@ def test_derivatives_of_what_is_made_of_gamma() -> None:
         (errors.ShapeError, lambda: R.multivariate_normal(R.key(0), np.zeros(2), np.eye(3))),
         (errors.ShapeError, lambda: R.multivariate_normal(R.key(0), np.zeros((4, 2)), np.eye(2), (3,))),
         (errors.ArgumentError, lambda: R.ball(R.key(0), 3, 0.5)),
+        (errors.AxisOutOfRange, lambda: R.permutation(R.key(0), 10, axis=1)),
         (errors.ShapeError, lambda: R.gamma(R.key(0), np.ones(3), (2,))),
     ],
 )
 def test_errors(error: Any, work: Any) -> None:
     with pytest.raises(error):
         work()
+
+
+def test_complex_normal_numbers() -> None:
+    """The values that other libraries with this generator give."""
+    two = R.normal(R.key(7), (2,), "complex128")
+    np.testing.assert_allclose(two, [0.24862191 - 0.36817454j, -0.81614277 - 0.22538821j], rtol=1e-7)
+    z = np.asarray(R.normal(R.key(0), (20_000,), "complex64", loc=1 + 2j, scale=3.0))
+    assert z.dtype == np.complex64 and abs(z.mean() - (1 + 2j)) < 0.06
+    assert abs(z.real.var() - 4.5) < 0.15 and abs(z.imag.var() - 4.5) < 0.15

@@ -93,6 +93,16 @@ def test_bessel_functions_of_all_orders() -> None:
         special.bessel_jn(1.0, v=-1)
 
 
+def test_spherical_harmonics_of_angles_beyond_the_poles() -> None:
+    """They depend on the cosine of the polar angle alone, as in SciPy."""
+    n, m = np.array([1, 1, 2, 3, 3]), np.array([1, -1, 1, -3, 2])
+    for theta in (-2.0, 4.0, 7.0):
+        within = np.arccos(np.cos(theta))
+        np.testing.assert_allclose(special.sph_harm_y(n, m, np.full(5, theta), 0.3), special.sph_harm_y(n, m, np.full(5, within), 0.3), rtol=1e-12)
+    slope = hg.jvp(lambda t: special.sph_harm_y(1, 1, t, 0.0).real, (0.0,), (1.0,))[1]
+    np.testing.assert_allclose(slope, -np.sqrt(3 / (8 * np.pi)), rtol=1e-6)
+
+
 def test_spherical_harmonics() -> None:
     n = R.integers(0, 12, 60)
     m = np.array([R.integers(-k, k + 1) for k in n])

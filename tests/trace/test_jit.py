@@ -155,6 +155,11 @@ def test_static_arguments() -> None:
     close(g(X, 3, "shift"), X + 3)  # static by name means static by position too
 
 
+def test_options_that_are_none_name_no_arguments() -> None:
+    f = hg.jit(lambda x: 2 * x, static_argnums=None, static_argnames=None, donate_argnums=None, donate_argnames=None)
+    assert f(3) == 6
+
+
 def test_static_floats_key_on_their_bits() -> None:
     f = Counted(lambda a, s: hnp.copysign(a, s))
     g = hg.jit(f, static_argnums=1)

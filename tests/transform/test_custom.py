@@ -40,6 +40,28 @@ def test_custom_jvp() -> None:
     close(hg.grad(hg.grad(log1pexp))(np.float64(0.5)), s * (1 - s))
 
 
+@hg.custom_jvp
+def quotient(x: Any, y: Any) -> Any:
+    return x / y
+
+
+@quotient.defjvp
+def _(primals: Any, tangents: Any) -> Any:
+    (x, y), (t, u) = primals, tangents
+    return quotient(x, y), quotient(t, y) - quotient(x * u, y * y)
+
+
+def test_rules_that_call_their_functions_on_tangents() -> None:
+    x, y = np.array([1.0, 2.0, 3.0]), 4.0
+    assert hg.grad(quotient, (0, 1))(3.0, y) == (0.25, -3 / 16)
+    close(hg.vmap(hg.grad(quotient), (0, None))(x, y), np.full(3, 0.25))
+    close(hg.grad(lambda x: hg.vmap(quotient, (0, None))(x, y).sum())(x), np.full(3, 0.25))
+    close(hg.grad(lambda x: hnp.sum(hg.checkpoint(quotient)(x * x, y) * x))(x), 3 * x * x / 4)
+    assert hg.grad(hg.grad(lambda x: quotient(x**3, y)))(2.0) == 3.0
+    assert hg.jvp(hg.grad(lambda x: quotient(x**3, y)), (2.0,), (1.0,)) == (3.0, 3.0)
+    assert hg.grad(lambda x: hg.scan(lambda c, _: (quotient(c, y), None), x, None, length=2)[0])(1.0) == 1 / 16
+
+
 def test_custom_jvps_by_argument() -> None:
     @hg.custom_jvp
     def f(x: Any, y: Any) -> Any:

@@ -12,6 +12,7 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram.custom_batching import custom_vmap, sequential_vmap
 from hologram.errors import ArgumentError, ShapeError, TransformError
+from tests.support.comparing import close
 
 X = np.array([0.5, 1.0, 2.0], np.float32)
 
@@ -140,3 +141,16 @@ def test_functions_of_scalars_as_ufuncs() -> None:
             hnp.frompyfunc(*wrong)  # type: ignore[arg-type]
     with pytest.raises(ArgumentError, match="takes 2 arguments, not 1"):
         add(X)
+
+
+def test_functions_with_rules_are_transposed() -> None:
+    @hg.custom_batching.custom_vmap
+    def tripled(x: Any) -> Any:
+        return 3 * x
+
+    @tripled.def_vmap
+    def _(axis_size: int, in_batched: list[bool], x: Any) -> Any:
+        return 3 * x, in_batched[0]
+
+    x = np.arange(3.0)
+    close(hg.vmap(lambda c: hg.linear_transpose(tripled, 1.0)(c)[0])(x), 3 * x)

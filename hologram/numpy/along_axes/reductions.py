@@ -445,7 +445,7 @@ def logsumexp(x: Any, /, axis: Any = None, b: Any = None, keepdims: bool = False
 
     ``b``, by default 1, are factors and ``where`` tells which elements count; both broadcast with ``x``. A negative sum is NaN, unless with
     ``return_sign``: then the result is a pair, the logarithm of its magnitude and its sign. The result has the float type of ``x`` and ``b``,
-    float32 for integers. Raises ShapeError over no elements.
+    float32 for integers; beside a sign the logarithm is real. Raises ShapeError over no elements.
 
     >>> hnp.logsumexp([1000.0, 1000.0])
     Tensor(1000.6932, dtype=float32)
@@ -456,14 +456,16 @@ def logsumexp(x: Any, /, axis: Any = None, b: Any = None, keepdims: bool = False
         x, b = broadcast_arrays(*(wrap(n) for n in promoted("logsumexp", [as_tensor(v, "logsumexp") for v in (x, b)], dtypes.to_inexact)[0]))
     node, result = inexact(x, None, "logsumexp")
     values = wrap(included(node, where, -np.inf, "logsumexp"))
-    top = max(values if b is None else select(b == 0, -np.inf, values), axis, keepdims=True)
+    counted = values if b is None else select(b == 0, -np.inf, values)
+    top = max(real(counted) if result.is_complex else counted, axis, keepdims=True)
     top = select(FUNCTIONS["isfinite"](top), top, 0.0)
     terms = FUNCTIONS["exp"](values - top) if b is None else _times_exp(b.astype(values.dtype), values - top)
     total = sum(terms, axis, keepdims=True)
     logs = (FUNCTIONS["log"](FUNCTIONS["abs"](total) if return_sign else total) + top, FUNCTIONS["sign"](total))
     axes = () if keepdims else axes_of(axis, len(node.shape), "logsumexp")
     found = [_dropped(array(t, "logsumexp"), axes) for t in logs[: 1 + bool(return_sign)]]
-    out = tuple(wrap(cast_node(n, result)) for n in found)
+    kinds = dtypes.real_of(result) if return_sign else result, result
+    out = tuple(wrap(cast_node(n, d)) for n, d in zip(found, kinds, strict=False))
     return out if return_sign else out[0]
 
 

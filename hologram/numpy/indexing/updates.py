@@ -42,6 +42,13 @@ from hologram.transform.nodes import placed
 __all__ = ["fill_diagonal", "place", "put", "put_along_axis"]
 
 
+def default_fill(dtype: DType) -> Any:
+    """What stands where an index is out of range and nothing else was asked for."""
+    if dtype.kind in "fc":
+        return np.nan
+    return True if dtype.kind == "b" else np.iinfo(dtype.np).min if dtype.kind == "i" else np.iinfo(dtype.np).max
+
+
 class Updates:
     """``x.at``: ``x.at[key]`` is a :class:`Place`."""
 
@@ -68,8 +75,8 @@ class Place:
         self._of, self._key = of, key
 
     def get(self, *, mode: str | None = None, fill_value: Any = None, indices_are_sorted: bool = False, unique_indices: bool = False) -> Tensor:
-        """The elements; with mode ``fill`` (or ``drop``), ``fill_value`` where an index is out of range: by default NaN, or 0 of types without it.
-        Without a mode known ones raise, and computed ones are clamped."""
+        """The elements; with mode ``fill`` (or ``drop``), ``fill_value`` where an index is out of range: by default NaN, the least signed or the
+        greatest unsigned integer, or True. Without a mode known ones raise, and computed ones are clamped."""
         beyond = _beyond(mode)
         if mode not in ("fill", "drop"):
             return read(self._of, self._key, beyond)
@@ -78,9 +85,7 @@ class Place:
         values = read(self._of, self._key, "clip")
         if not chosen.arrays:
             return values
-        if fill_value is None:
-            fill_value = float("nan") if node.dtype.kind in "fc" else 0
-        return where(_inside(node, chosen, values.ndim), values, fill_value)
+        return where(_inside(node, chosen, values.ndim), values, default_fill(node.dtype) if fill_value is None else fill_value)
 
     def set(self, values: Any, *, mode: str | None = None, indices_are_sorted: bool = False, unique_indices: bool = False) -> Tensor:
         """The Tensor with the elements replaced by ``values``, which broadcast to their shape.

@@ -300,7 +300,8 @@ def istft(
     freq_axis: int = -2,
     scaling: str = "spectrum",
 ) -> tuple[Tensor, Tensor]:
-    """Inverse of :func:`stft`: ``(times, signal)``, with the options that it was called with; time is in the last axis.
+    """Inverse of :func:`stft`: ``(times, signal)``, with the options that it was called with. Time stays where it is: the axis of the
+    frequencies is gone.
 
     ``boundary`` drops what the transform put before and after the signal. Raises ArgumentError for options, ShapeError for shapes that do not fit.
 
@@ -309,7 +310,8 @@ def istft(
     Tensor([0., 1., 2., 3., 4., 5., 6., 7.], dtype=float64)
     """
     z = as_tensor(Zxx, "istft")
-    if z.ndim < 2 or axis_of(time_axis, z.ndim, "istft") == axis_of(freq_axis, z.ndim, "istft"):
+    times, frequencies = axis_of(time_axis, z.ndim, "istft"), axis_of(freq_axis, z.ndim, "istft")
+    if times == frequencies:
         raise located(ShapeError(f"istft: transforms of shape {list(z.shape)}, times in axis {time_axis}, frequencies in axis {freq_axis}"))
     z = hnp.moveaxis(z if z.dtype.kind == "c" else z.astype("complex64"), (time_axis, freq_axis), (-2, -1))
     count, bins = operator.index(z.shape[-2]), operator.index(z.shape[-1])
@@ -330,4 +332,4 @@ def istft(
         half = cut.length // 2
         total, weight = total[..., half : extent - half], weight[half : extent - half]
     signal = total / hnp.where(weight > 1e-10, weight, 1.0)
-    return hnp.arange(signal.shape[-1]).astype(real) / fs, signal
+    return hnp.arange(signal.shape[-1]).astype(real) / fs, hnp.moveaxis(signal, -1, times - (frequencies < times))

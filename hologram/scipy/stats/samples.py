@@ -6,8 +6,6 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
 import hologram.numpy as hnp
 from hologram import dtypes, random
 from hologram.errors import ArgumentError, ShapeError
@@ -37,6 +35,11 @@ def _along(x: Any, axis: Any, what: str) -> tuple[Tensor, int]:
     return t, axis_of(axis, t.ndim, what)
 
 
+def _kept(found: Tensor, x: Any, axis: Any, at: int) -> Tensor:
+    """``found`` with the axes of extent 1 that ``keepdims`` asks for."""
+    return found.reshape((1,) * as_tensor(x, "stats").ndim) if axis is None else hnp.expand_dims(found, axis=at)
+
+
 def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: bool = False) -> ModeResult:
     """The most frequent value along ``axis`` (of all for None), the least of several: a named tuple ``(mode, count)``.
 
@@ -55,19 +58,16 @@ def mode(a: Any, axis: int | None = 0, nan_policy: str = "propagate", keepdims: 
         counts = hnp.where(hnp.isnan(lines[..., -1:]), hnp.sum(hnp.isnan(lines), axis=-1, keepdims=True), counts)
         lines = hnp.where(hnp.isnan(lines[..., -1:]), hnp.nan, lines)
     best = hnp.argmax(counts, axis=-1, keepdims=True)
-    values, times = (hnp.take_along_axis(x, best, axis=-1) for x in (lines, counts))
-    if keepdims:
-        shape = (1,) * np.ndim(a) if axis is None else None
-        values, times = ((x.reshape(shape) if shape is not None else hnp.moveaxis(x, -1, i)) for x in (values, times))
-        return ModeResult(values, times)
-    return ModeResult(values[..., 0], times[..., 0])
+    found = [hnp.take_along_axis(x, best, axis=-1)[..., 0] for x in (lines, counts)]
+    return ModeResult(*[_kept(x, a, axis, i) for x in found] if keepdims else found)
 
 
 def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_policy: str = "propagate") -> Tensor:
     """Ranks of elements along ``axis`` (of all, flattened, for None), from 1 on.
 
     Equal elements have the ``average``, the ``min`` or the ``max`` of their ranks, ``dense`` ones without gaps, or, ``ordinal``, different ones.
-    Floats for ``average``, else integers; in a line with a NaN all are NaN, or of integers the least one. Raises ArgumentError for another method.
+    Ranks of floats are floats, for in a line with a NaN all are NaN; those of integers are integers, but for ``average``. Raises ArgumentError for
+    another method.
 
     >>> hg.scipy.stats.rankdata([30.0, 10.0, 30.0])
     Tensor([2.5, 1. , 2.5], dtype=float32)
@@ -94,8 +94,8 @@ def rankdata(a: Any, method: str = "average", *, axis: int | None = None, nan_po
         "ordinal": lambda: hnp.broadcast_to(positions, lines.shape),
     }[kind]()
     out = hnp.take_along_axis(ranks, place, axis=-1)
-    if lines.dtype.kind == "f" and kind == "average":
-        out = hnp.where(hnp.any(hnp.isnan(lines), axis=-1, keepdims=True), hnp.nan, out)
+    if lines.dtype.kind == "f":
+        out = hnp.where(hnp.any(hnp.isnan(lines), axis=-1, keepdims=True), hnp.nan, out.astype(dtype))
     return hnp.moveaxis(out, -1, i)
 
 
@@ -111,9 +111,11 @@ def sem(a: Any, axis: int | None = 0, ddof: int = 1, nan_policy: str = "propagat
     t, i = _along(inexact(a, "stats.sem"), axis, "stats.sem")
     less = integer(ddof, "stats.sem", "ddof")
     if policy == "omit":
-        n = hnp.sum(~hnp.isnan(t), axis=i, keepdims=keepdims)
-        return hnp.nanstd(t, axis=i, ddof=less, keepdims=keepdims) / hnp.sqrt(n.astype(t.dtype))
-    return hnp.std(t, axis=i, correction=less, keepdims=keepdims) / math.sqrt(t.shape[i])
+        n = hnp.sum(~hnp.isnan(t), axis=i)
+        found = hnp.nanstd(t, axis=i, ddof=less) / hnp.sqrt(n.astype(t.dtype))
+    else:
+        found = hnp.std(t, axis=i, correction=less) / math.sqrt(t.shape[i])
+    return _kept(found, a, axis, i) if keepdims else found
 
 
 class gaussian_kde:  # noqa: N801 - SciPy's name

@@ -61,13 +61,13 @@ class Jitted:
     def __init__(
         self,
         function: Callable[..., Any],
-        static_argnums: int | Iterable[int],
-        static_argnames: str | Iterable[str],
-        donate_argnums: int | Iterable[int],
+        static_argnums: int | Iterable[int] | None,
+        static_argnames: str | Iterable[str] | None,
+        donate_argnums: int | Iterable[int] | None,
         precision: str,
         dynamic: Dynamic,
         device: str | None,
-        donate_argnames: str | Iterable[str] = (),
+        donate_argnames: str | Iterable[str] | None = (),
         output: str = "tensor",
     ) -> None:
         self._device, self._output = device, output
@@ -280,10 +280,10 @@ tree.reinterpreted.append(clear_all)
 def jit(
     f: Callable[..., Any] | None = None,
     *,
-    static_argnums: int | Iterable[int] = (),
-    static_argnames: str | Iterable[str] = (),
-    donate_argnums: int | Iterable[int] = (),
-    donate_argnames: str | Iterable[str] = (),
+    static_argnums: int | Iterable[int] | None = (),
+    static_argnames: str | Iterable[str] | None = (),
+    donate_argnums: int | Iterable[int] | None = (),
+    donate_argnames: str | Iterable[str] | None = (),
     device: Any = None,
     precision: str = "standard",
     dynamic: Dynamic = AUTOMATIC,

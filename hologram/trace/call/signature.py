@@ -88,18 +88,26 @@ class Call:
         return args, options
 
 
+def _names(given: str | Iterable[str] | None) -> Iterable[str]:
+    return () if given is None else (given,) if isinstance(given, str) else given
+
+
 class Signature:
     """How the calls of ``function`` are flattened."""
 
     __slots__ = ("name", "parameters", "static_positions", "static_names", "automatic", "dynamic", "_accepts", "_optional")
 
     def __init__(
-        self, function: Callable[..., Any], static_argnums: int | Iterable[int], static_argnames: str | Iterable[str], dynamic: Dynamic
+        self,
+        function: Callable[..., Any],
+        static_argnums: int | Iterable[int] | None,
+        static_argnames: str | Iterable[str] | None,
+        dynamic: Dynamic,
     ) -> None:
         self.name = name_of(function)
         self.parameters, self._accepts, self._optional = _parameters(function)
         positions = self.positions("static_argnums", static_argnums)
-        names = {self._named("static_argnames", n) for n in ((static_argnames,) if isinstance(static_argnames, str) else static_argnames)}
+        names = {self._named("static_argnames", n) for n in _names(static_argnames)}
         positions |= {i for i, p in enumerate(self.parameters) if p in names}
         names |= {self.parameters[p] for p in positions if p < len(self.parameters)}
         self.static_positions, self.static_names = sorted(positions), frozenset(names)
@@ -108,14 +116,14 @@ class Signature:
             dynamic if self.automatic or isinstance(dynamic, bool) else self._dynamic_places(dynamic)  # type: ignore[assignment, arg-type]
         )
 
-    def positions(self, option: str, numbers: int | Iterable[int]) -> set[int]:
+    def positions(self, option: str, numbers: int | Iterable[int] | None) -> set[int]:
         """The positions that an option of ``jit`` names, from 0. Raises ArgumentError for what is no position of the function."""
-        given: Iterable[Any] = numbers if has_items(numbers) else (numbers,)  # type: ignore[assignment]
+        given: Iterable[Any] = () if numbers is None else numbers if has_items(numbers) else (numbers,)  # type: ignore[assignment]
         return {self._position(option, p) for p in given}
 
-    def named_places(self, option: str, names: str | Iterable[str]) -> set[int | str]:
+    def named_places(self, option: str, names: str | Iterable[str] | None) -> set[int | str]:
         """The names in an option of ``jit``, and the positions of those that have one. Raises ArgumentError for what is no parameter's name."""
-        given = {self._named(option, n) for n in ((names,) if isinstance(names, str) else names)}
+        given = {self._named(option, n) for n in _names(names)}
         return {*given, *[i for i, p in enumerate(self.parameters) if p in given]}
 
     def _position(self, option: str, given: Any) -> int:

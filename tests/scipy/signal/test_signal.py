@@ -100,6 +100,13 @@ def test_short_time_transforms_and_their_inverse(options: dict[str, Any]) -> Non
     np.testing.assert_allclose(back[:280], X[0, :280], atol=1e-9)
 
 
+@pytest.mark.parametrize(("times", "frequencies"), [(0, 1), (-2, 0), (1, -1), (-1, -2)])
+def test_inverses_keep_the_axis_of_time(times: int, frequencies: int) -> None:
+    z = drawn((9, 9, 9), complex)
+    options: dict[str, Any] = {"nperseg": 16, "time_axis": times, "freq_axis": frequencies}
+    np.testing.assert_allclose(hs.istft(z, **options)[1], ss.istft(z, **options)[1], atol=1e-12)
+
+
 def test_trends() -> None:
     for options in ({}, {"type": "constant"}, {"bp": [100, 200]}, {"axis": 0}):
         compare("detrend", X, **options)

@@ -24,13 +24,17 @@ def test_modes_ranks_and_errors(axis: int | None) -> None:
             np.testing.assert_array_equal(np.asarray(got), want)
     for method in ("average", "min", "max", "dense", "ordinal"):
         np.testing.assert_allclose(hs.rankdata(Y, method, axis=axis).numpy(), ss.rankdata(Y, method, axis=axis))
-    np.testing.assert_allclose(hs.sem(Y, axis).numpy(), ss.sem(Y, axis))
+    for options in ({}, {"keepdims": True}, {"keepdims": True, "nan_policy": "omit"}):
+        got, want = hs.sem(Y, axis, **options), ss.sem(Y, axis, **options)
+        assert got.shape == np.shape(want)
+        np.testing.assert_allclose(got, want)
 
 
 def test_nans() -> None:
     x = np.where(Y == 2, np.nan, Y)
     np.testing.assert_allclose(hs.sem(x, 1, nan_policy="omit").numpy(), ss.sem(x, 1, nan_policy="omit"))
-    np.testing.assert_allclose(hs.rankdata(x, axis=1).numpy(), ss.rankdata(x, axis=1))
+    for method in ("average", "min", "max", "dense", "ordinal"):
+        np.testing.assert_allclose(hs.rankdata(x, method, axis=1).numpy(), ss.rankdata(x, method, axis=1))
 
 
 @pytest.mark.parametrize("bandwidth", [None, "silverman", 0.3])
