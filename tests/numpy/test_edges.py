@@ -237,6 +237,11 @@ VALUES = [
     "np.insert(a([[1,1],[2,2],[3,3]]),1,[[1],[2],[3]],axis=1)",
     "np.insert(a([[1,1],[2,2],[3,3]]),[1,0],[[1],[2],[3]],axis=1)",
     "np.ix_([])[0].dtype",
+    "np.histogram(a([1,2,3],dtype='f2'),bins=3,range=(0.0001,70000))",
+    "np.histogram(a([1,2,3],dtype='f2'),bins=2,range=(2,2))",
+    "np.histogram(a([1,2,3],dtype='f4'),bins=3,range=(numpy.float64(0.1),numpy.float64(2.3)))",
+    "np.histogram(a([1,2,3],dtype='f4'),bins=3,range=(0,16777217))",
+    "np.histogram_bin_edges(a([1,2,3],dtype='f2'),bins=4,range=(-1e5,1e5))",
     "np.histogramdd([a([0., 1, 1, 2]), a([0., 1, 0.9, 3]), a([5., 1, 5, 1])], bins=2)[0]",
     "np.histogramdd(([0., 1, 1, 2], [0., 1, 0.9, 3]), bins=(2, 3))[0]",
     "np.histogramdd(a([[0., 1], [1, 2], [2, 0.5]]), bins=2)[0]",
@@ -409,6 +414,19 @@ def test_derivatives_of_interp_at_knots_are_jaxs() -> None:
     np.testing.assert_array_equal(np.asarray(slopes), [0, 9, 9, 10, 10, 0])
     shares = hg.grad(lambda y: hnp.interp(np.array([2.0, 0.25]), knots, y).sum())(heights)
     np.testing.assert_array_equal(np.asarray(shares), [0.75, 0.25, 1])
+
+
+@pytest.mark.parametrize("kind", ["float16", "float32", "int8"])
+def test_counts_of_points_have_no_narrow_type(kind: str) -> None:
+    points = np.ones((70000, 1), kind)
+    for default in ("float32", "float64"):
+        with override(default_float=default):
+            counts, _ = hnp.histogramdd(points, bins=1)
+        assert counts.dtype == default
+        np.testing.assert_array_equal(np.asarray(counts), np.histogramdd(points, bins=1)[0])
+    weights = np.array([1.0, 2.0**-40])
+    sums, _ = hnp.histogramdd(points[:2], bins=1, weights=weights)
+    np.testing.assert_array_equal(np.asarray(sums), np.histogramdd(points[:2], bins=1, weights=weights)[0])
 
 
 def test_computed_bins_may_descend() -> None:

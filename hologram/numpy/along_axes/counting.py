@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,9 @@ from hologram.numpy.creation import arange, full, rounded_product, zeros
 from hologram.numpy.elementwise.functions import where as chosen
 from hologram.numpy.shaping.joining import concat, stack
 from hologram.support.user_lines import located
-from hologram.trace.checks import integer, items
+from hologram.trace.checks import computed, integer, items
+from hologram.trace.convert import tensor
+from hologram.trace.operators import promoted
 from hologram.trace.recorder import cast_node
 from hologram.trace.tensor import Tensor
 
@@ -84,17 +87,33 @@ def histogram_bin_edges(x: Any, /, bins: Any = 10, range: Any = None) -> Tensor:
     kind = _counted_in(values)
     if range is None:
         low, high = (min(values), max(values)) if values.size != 0 else (zeros(()), full((), 1.0))
-    else:
-        if len(ends := items(range, "histogram", "two ends")) != 2:
-            raise located(ArgumentError(f"histogram: a range has two ends, not {len(ends)}"))
-        if all(isinstance(v, (int, float, np.number)) for v in ends) and not -np.inf < ends[0] <= ends[1] < np.inf:
-            raise located(ArgumentError(f"histogram: a range has finite ends, the smaller one first: not {ends[0]} and {ends[1]}"))
-        low, high = (wrap(array(v, "histogram")) for v in ends)
-    low, high = low.astype(kind), high.astype(kind)
+        return _even_edges(low, high, int(bins), kind)
+    if len(ends := items(range, "histogram", "two ends")) != 2:
+        raise located(ArgumentError(f"histogram: a range has two ends, not {len(ends)}"))
+    if not all(isinstance(v, (int, float, np.number)) for v in ends):
+        return _even_edges(*(wrap(array(v, "histogram")) for v in ends), int(bins), kind)
+    if not -np.inf < ends[0] <= ends[1] < np.inf:
+        raise located(ArgumentError(f"histogram: a range has finite ends, the smaller one first: not {ends[0]} and {ends[1]}"))
+    return _known_edges(*ends, int(bins), kind)
+
+
+def _even_edges(low: Tensor, high: Tensor, bins: int, kind: np.dtype) -> Tensor:
+    """Edges of computed ends, in the type that statistics of ``kind`` are computed in."""
+    wide = dtypes.compute_type(dtypes.of(kind))
+    low, high = low.astype(wide), high.astype(wide)
     flat = low == high
     low, high = chosen(flat, low - 0.5, low), chosen(flat, high + 0.5, high)
-    steps = rounded_product(array(arange(int(bins)).astype(kind), "histogram"), array((high - low) / int(bins), "histogram"))
-    return concat([low + wrap(steps), high.reshape(1)])
+    steps = rounded_product(array(arange(bins).astype(wide), "histogram"), array((high - low) / bins, "histogram"))
+    return concat([low + wrap(steps), high.reshape(1)]).astype(kind)
+
+
+def _known_edges(low: Any, high: Any, bins: int, kind: np.dtype) -> Tensor:
+    """Edges of ends that are numbers: computed in float64, so that ends which ``kind`` cannot hold still give the edges between them. NumPy's numbers
+    widen the edges, as they widen arrays."""
+    _, of, _ = promoted("histogram", (zeros((), dtype=kind), low, high))
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return tensor(computed("histogram", bins + 1, 8, lambda: np.linspace(float(low), float(high), bins + 1)), dtype=of)
 
 
 def histogram(x: Any, /, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> tuple[Tensor, Tensor]:
@@ -131,8 +150,8 @@ def histogramdd(sample: Any, /, bins: Any = 10, range: Any = None, density: bool
     """Histogram of points in d dimensions: counts of the cells of a grid, and a list of the edges of each axis.
 
     Points are the rows of the array ``sample`` (n, d), or a sequence of their d coordinates, arrays (n,).
-    ``bins`` is a number, or a number or edges for each axis; ``range`` None or a pair for each axis. Counts are floats; ``weights`` and
-    ``density`` are as for :func:`histogram`. Raises ShapeError for more than two axes, ArgumentError for bins or ranges of another number.
+    ``bins`` is a number, or a number or edges for each axis; ``range`` None or a pair for each axis. Counts are floats
+    no narrower than the default ones; ``weights`` and ``density`` are as for :func:`histogram`. Raises ShapeError for more than two axes, ArgumentError for bins or ranges of another number.
 
     >>> counts, edges = hnp.histogramdd(([0.0, 1.0, 1.0], [0.0, 1.0, 0.9]), bins=2)
     >>> counts
@@ -156,9 +175,10 @@ def histogramdd(sample: Any, /, bins: Any = 10, range: Any = None, density: bool
         place, there = _bins(e, points[:, i])
         cell, inside = cell * shape[i] + place, inside & there
     cells = prod(shape)
-    w: Any = 1.0 if weights is None else wrap(array(weights, "histogramdd")).reshape(-1)
-    kind = _counted_in(points) if points._aval()[1].is_float else edges[0].dtype
-    counts = zeros(cells, dtype=kind).at[chosen(inside, cell, cells)].add(w).reshape(shape)
+    w = full((), 1) if weights is None else wrap(array(weights, "histogramdd")).reshape(-1)
+    kind = functools.reduce(dtypes.promote, (dtypes.of(_counted_in(t)) for t in (points, w)), dtypes.default_float)
+    sums = zeros(cells, dtype=dtypes.int64 if weights is None else kind).at[chosen(inside, cell, cells)].add(w)
+    counts = sums.reshape(shape).astype(kind)
     if density:
         total = counts.sum()
         for i, e in enumerate(edges):
