@@ -45,7 +45,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: Any, *args: Any
     others = rows.shape[:-1]
     lines = rows.reshape((prod(others), rows.shape[-1]))
     try:
-        found = vmap(lambda row: func1d(row, *args, **options))(lines)
+        found = vmap(lambda row: as_tensor(func1d(row, *args, **options), "apply_along_axis"))(lines)
     except TracedValueError:
         if current() is not None or transforming() or not lines.shape[0]:
             raise
