@@ -39,11 +39,11 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0, *, length: int 
     >>> hnp.bincount([0, 2, 2], weights=[0.5, 1.0, 1.5])
     Tensor([0.5, 0. , 2.5], dtype=float32)
     """
-    node = array(x, "bincount")
+    node = array(np.zeros(0, np.int64) if isinstance(x, (list, tuple)) and not x else x, "bincount")
     if not node.dtype.is_integer or len(node.shape) != 1:
         raise located(DTypeError(f"bincount takes integers along one axis, not {node.dtype}{list(node.shape)}"))
     if length is None:
-        known = known_values(x, "bincount without length")
+        known = known_values(x, "bincount without length") if node.shape != (0,) else np.zeros(0, np.int64)
         if known.size and known.min() < 0:
             raise located(ArgumentError("bincount: a negative number"))
         length = int(known.max()) + 1 if known.size else 0
@@ -91,10 +91,11 @@ def histogram_bin_edges(x: Any, /, bins: Any = 10, range: Any = None) -> Tensor:
     if len(ends := items(range, "histogram", "two ends")) != 2:
         raise located(ArgumentError(f"histogram: a range has two ends, not {len(ends)}"))
     if not all(isinstance(v, (int, float, np.number)) for v in ends):
-        return _even_edges(*(wrap(array(v, "histogram")) for v in ends), int(bins), kind)
+        (_, first, last), of, _ = promoted("histogram", (zeros((), dtype=kind), *ends))
+        return _even_edges(wrap(first), wrap(last), int(bins), of.np)
     if not -np.inf < ends[0] <= ends[1] < np.inf:
         raise located(ArgumentError(f"histogram: a range has finite ends, the smaller one first: not {ends[0]} and {ends[1]}"))
-    return _known_edges(*ends, int(bins), kind)
+    return _known_edges(ends[0], ends[1], int(bins), kind)
 
 
 def _even_edges(low: Tensor, high: Tensor, bins: int, kind: np.dtype) -> Tensor:
@@ -150,8 +151,9 @@ def histogramdd(sample: Any, /, bins: Any = 10, range: Any = None, density: bool
     """Histogram of points in d dimensions: counts of the cells of a grid, and a list of the edges of each axis.
 
     Points are the rows of the array ``sample`` (n, d), or a sequence of their d coordinates, arrays (n,).
-    ``bins`` is a number, or a number or edges for each axis; ``range`` None or a pair for each axis. Counts are floats
-    no narrower than the default ones; ``weights`` and ``density`` are as for :func:`histogram`. Raises ShapeError for more than two axes, ArgumentError for bins or ranges of another number.
+    ``bins`` is a number, or a number or edges for each axis; ``range`` None or a pair for each axis. Counts are floats no narrower than the default
+    ones; ``weights`` and ``density`` are as for :func:`histogram`. Raises ShapeError for more than two axes, ArgumentError for bins or ranges of
+    another number.
 
     >>> counts, edges = hnp.histogramdd(([0.0, 1.0, 1.0], [0.0, 1.0, 0.9]), bins=2)
     >>> counts
