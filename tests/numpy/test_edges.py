@@ -241,6 +241,13 @@ VALUES = [
     "np.histogram(a([1,2,3],dtype='f2'),bins=2,range=(2,2))",
     "np.histogram(a([1,2,3],dtype='f4'),bins=3,range=(numpy.float64(0.1),numpy.float64(2.3)))",
     "np.histogram(a([1,2,3],dtype='f4'),bins=3,range=(0,16777217))",
+    *(
+        f"np.histogram(numpy.random.default_rng(0).normal(size=200).astype({kind!r}),bins={rule!r},range={ends})"
+        for rule in ("auto", "fd", "doane", "scott", "rice", "sturges", "sqrt", "stone")
+        for kind, ends in (("f4", None), ("f8", (-1, 2.5)))
+    ),
+    "np.histogram(a([1,2,2,9]),bins='auto')",
+    "np.histogram(a([]),bins='auto')",
     "np.histogram(a([1.],dtype='f2'),bins=1,range=a([1.0000001192092896,2],dtype='f4'))",
     "np.histogram(a([1.],dtype='f4'),bins=2,range=a([0,0.9999999999999998]))",
     "np.histogram_bin_edges(a([1,2,3],dtype='f2'),bins=4,range=(-1e5,1e5))",
@@ -304,7 +311,7 @@ VALUES = [
         f"np.{f}(a([[3.,1,numpy.nan,2],[4,1,1,9]]),{q},axis={axis},weights=a({w}),method='inverted_cdf')"
         for f, q in (("quantile", [0, 0.25, 1]), ("nanquantile", [0, 0.5]), ("percentile", 40), ("nanpercentile", 60))
         for axis in (0, 1, None)
-        for w in ([[1, 0, 2, 3], [0, 1, 1, 2]], [[1, 2, 3, 1], [2.5, 1, 0, 0]])
+        for w in ([[1, 0, 2, 3], [0, 1, 1, 2]], [[1, 2, 3, 1], [2.5, 1, 1, 0]])
     ),
     "np.quantile(a([[3.,1,2],[4,1,1]]),[0,0.5],axis=1,weights=a([0,1,2]),method='inverted_cdf')",
     "np.equal(2**63,2**63)",
@@ -356,6 +363,8 @@ REFUSED = [
     "np.histogram(a([1.,2.]),range=(3,2))",
     "np.histogram(a([1.,2,3]),bins=[3,2,1])",
     "np.histogram(a([1.,2,3]),bins=0)",
+    "np.histogram(a([1.,2,3]),bins='none')",
+    "np.histogram(a([1.,2,3]),bins='auto',weights=[1,2,3])",
     "np.piecewise(a([1,2,3]),[a([True])[:,None]*a([[True,True,True]]*2)],[4,0])",
     "np.delete(a([1,2,3]),5)",
     "np.max(a([]))",
@@ -534,6 +543,11 @@ def test_taking_fills_in_what_is_out_of_range() -> None:
     assert hnp.take(np.zeros((0, 2)), [0, 1], axis=0, mode="fill").shape == (2, 2)
     with pytest.raises(hg.errors.ArgumentError, match="fill_value"):
         hnp.take(x, [0], fill_value=7)
+
+
+def test_quantiles_of_no_weight_are_nan() -> None:
+    found = hnp.quantile([[1.0, 2.0], [3.0, 4.0]], 0.5, axis=1, weights=[[0.0, 0.0], [0.0, 1.0]], method="inverted_cdf")
+    np.testing.assert_array_equal(found, [np.nan, 4])
 
 
 def test_computed_bins_may_descend() -> None:

@@ -18,7 +18,7 @@ from hologram.numpy.creation import arange, full, rounded_product, zeros
 from hologram.numpy.elementwise.functions import where as chosen
 from hologram.numpy.shaping.joining import concat, stack
 from hologram.support.user_lines import located
-from hologram.trace.checks import computed, integer, items
+from hologram.trace.checks import computed, integer, items, number
 from hologram.trace.convert import tensor
 from hologram.trace.operators import promoted
 from hologram.trace.recorder import cast_node
@@ -67,13 +67,15 @@ def _counted_in(x: Tensor) -> np.dtype:
 def histogram_bin_edges(x: Any, /, bins: Any = 10, range: Any = None) -> Tensor:
     """Edges (bins + 1,) of ``bins`` bins of equal width over ``range``, by default from the least element to the largest.
 
-    Edges that are given as ``bins`` come back as an array. The names of rules that NumPy takes are not known. Raises ArgumentError for fewer
-    than one bin, for known edges that are not in order, and for a known range that is infinite, NaN or ends before it begins; ShapeError for edges
-    of more than one axis.
+    Edges that are given as ``bins`` come back as an array. With the name of one of NumPy's rules, as ``"auto"``, the number of bins follows from the
+    values of ``x``, which must be known. Raises ArgumentError for another name, for fewer than one bin, for known edges that are not in order, and
+    for a known range that is infinite, NaN or ends before it begins; ShapeError for edges of more than one axis.
 
     >>> hnp.histogram_bin_edges([1.0, 3.0, 2.0], bins=4)
     Tensor([1. , 1.5, 2. , 2.5, 3. ], dtype=float32)
     """
+    if isinstance(bins, str):
+        return _edges_by_rule(x, bins, range)
     if not isinstance(bins, (int, np.integer)):
         edges = wrap(array(bins, "histogram"))
         if edges.ndim != 1:
@@ -96,6 +98,17 @@ def histogram_bin_edges(x: Any, /, bins: Any = 10, range: Any = None) -> Tensor:
     if not -np.inf < ends[0] <= ends[1] < np.inf:
         raise located(ArgumentError(f"histogram: a range has finite ends, the smaller one first: not {ends[0]} and {ends[1]}"))
     return _known_edges(ends[0], ends[1], int(bins), kind)
+
+
+def _edges_by_rule(x: Any, rule: str, range: Any) -> Tensor:
+    """Edges whose number NumPy's rule of that name finds for the values of ``x``."""
+    known = known_values(x, f"histogram with bins={rule!r}")
+    ends = [] if range is None else [number(v, "histogram", "an end") for v in items(range, "histogram", "two ends")]
+    try:
+        count = len(np.histogram_bin_edges(known, rule, (ends[0], ends[-1]) if ends else None)) - 1
+    except ValueError as e:
+        raise located(ArgumentError(f"histogram: bins={rule!r}: {e}")) from None
+    return histogram_bin_edges(x, count, range)
 
 
 def _even_edges(low: Tensor, high: Tensor, bins: int, kind: np.dtype) -> Tensor:
@@ -127,6 +140,8 @@ def histogram(x: Any, /, bins: Any = 10, range: Any = None, density: bool = Fals
     >>> counts, edges
     (Tensor([1, 2, 1], dtype=int64), Tensor([1., 2., 3., 4.], dtype=float32))
     """
+    if isinstance(bins, str) and weights is not None:
+        raise located(ArgumentError(f"histogram: bins={bins!r} is a rule for elements without weights"))
     edges = histogram_bin_edges(x, bins, range)
     last = edges.shape[0] - 1
     place, inside = _bins(edges, wrap(array(x, "histogram")).reshape(-1))

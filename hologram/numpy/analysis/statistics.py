@@ -162,14 +162,17 @@ def _weights(x: Any, axis: Any, weights: Any, method: str, what: str) -> Tensor:
 
 
 def _of_weighted_elements(lines: Tensor, share: Tensor, weights: Tensor, skip_nan: bool) -> Tensor:
-    """The first elements up to which, in order, there is such a share of all weights; the first that has a weight where that is 0."""
+    """The first elements up to which, in order, there is such a share of all weights; the first that has a weight where that is 0; NaN where
+    the weights have no sum."""
     if skip_nan:
         weights = where_(_isnan(lines), 0.0, weights)
     order = argsort(lines)
     sums = plain.cumsum(take_along_axis(weights, order, -1), -1)
-    reached = where_(sums == 0, -1.0, sums / sums[..., -1:]).astype(share.dtype)
+    total = sums[..., -1:]
+    reached = where_(sums == 0, -1.0, sums / total).astype(share.dtype)
     before = plain.sum(reached[..., None] < share[..., None, :], -2)
-    return take_along_axis(take_along_axis(lines, order, -1), FUNCTIONS["minimum"](before, lines.shape[-1] - 1), -1)
+    found = take_along_axis(take_along_axis(lines, order, -1), FUNCTIONS["minimum"](before, lines.shape[-1] - 1), -1)
+    return where_((total > 0) & FUNCTIONS["isfinite"](total), found, float("nan"))
 
 
 @replayed(1)
