@@ -10,9 +10,9 @@ import numpy as np
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, ShapeError
 from hologram.ir.node import Node
-from hologram.numpy.analysis.application import apply_along_axis
 from hologram.numpy.arguments import array, axis_of, wrap
 from hologram.numpy.arrangement import borders
+from hologram.numpy.arrangement.lines import apply_along_axis
 from hologram.primitives.movement import pad as pad_row
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice, has_items, integer, items
