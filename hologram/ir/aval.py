@@ -6,25 +6,30 @@ import functools
 import math
 import operator
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from hologram.dtypes import DType
-from hologram.errors import OutOfMemory
+from hologram.errors import OutOfMemory, ShapeError
 from hologram.ir.symbolic import Int
 from hologram.support import forks
 from hologram.support.weak import WeakTable
 
 MAX_BYTES = 2**47  # of one array: more than any address space has, and less than the size classes of allocators cover
 
+MAX_AXES = 64  # of an array: NumPy's, in which values are given
+
 MAX_ELEMENTS = 2**63 - 1  # of an array, stretched ones too: indices have 64 bits
 
 
-def require_countable(shape: Iterable[Int], dtype: DType) -> None:
-    """Raises OutOfMemory for a shape whose elements 64 bits do not count. As in NumPy, extents of 0 do not excuse the others."""
+def require_countable(shape: Sequence[Int], dtype: DType) -> None:
+    """Raises OutOfMemory for a shape whose elements 64 bits do not count, ShapeError for more than 64 axes. As in NumPy, extents of 0 do not excuse
+    the
+    others."""
+    if len(shape) > MAX_AXES:
+        raise ShapeError(f"a result of {len(shape)} axes: an array has at most {MAX_AXES}")
     if math.prod(n for n in shape if isinstance(n, int) and n) > MAX_ELEMENTS:
-        extents = tuple(shape)
-        nbytes = math.prod(n for n in extents if isinstance(n, int) and n) * dtype.itemsize
-        raise OutOfMemory(f"a result of {nbytes:,} bytes cannot be allocated: {dtype}{list(extents)}")
+        nbytes = math.prod(n for n in shape if isinstance(n, int) and n) * dtype.itemsize
+        raise OutOfMemory(f"a result of {nbytes:,} bytes cannot be allocated: {dtype}{list(shape)}")
 
 
 class Aval:

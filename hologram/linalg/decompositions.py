@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import hologram.numpy as hnp
 from hologram.linalg import factors
-from hologram.linalg.factors import adjoint, extents, matrices, square
+from hologram.linalg.factors import adjoint, extents, is_complex, matrices, square
 from hologram.trace.checks import choice
 from hologram.trace.decisions import decided
 from hologram.trace.tensor import Tensor
@@ -57,8 +57,8 @@ def cholesky(x: Any, /, upper: bool = False) -> Tensor:
     return adjoint(lower) if upper else lower
 
 
-def qr(x: Any, /, mode: str = "reduced") -> QRResult:
-    """QR decomposition ``x = Q R`` of matrices (…, m, n): a named tuple ``(Q, R)``.
+def qr(x: Any, /, mode: str = "reduced") -> Any:
+    """QR decomposition ``x = Q R`` of matrices (…, m, n): a named tuple ``(Q, R)``, or ``R`` alone if ``mode`` is ``r``.
 
     With k = min(m, n), ``Q`` is (…, m, k) and ``R`` (…, k, n), or if ``mode`` is ``complete`` (…, m, m) and (…, m, n). Signs are LAPACK's.
 
@@ -68,7 +68,8 @@ def qr(x: Any, /, mode: str = "reduced") -> QRResult:
     >>> hnp.allclose(Q @ R, [[3.0, 1.0], [4.0, 2.0]]), R.shape
     (Tensor(True, dtype=bool), (2, 2))
     """
-    choice(mode, "qr", "mode", ("reduced", "complete"))
+    if choice(mode, "qr", "mode", ("reduced", "complete", "r")) == "r":
+        return qr(x).R
     matrix = matrices(x, "qr")
     m, n = extents(matrix)
     if decided(n - m - 1):
@@ -83,22 +84,30 @@ def qr(x: Any, /, mode: str = "reduced") -> QRResult:
     return QRResult(hnp.matrix_transpose(q), r)
 
 
-def svd(x: Any, /, full_matrices: bool = True, compute_uv: bool = True) -> Any:
+def svd(x: Any, /, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """Singular value decomposition ``x = U diag(S) Vh`` of matrices (…, m, n): a named tuple ``(U, S, Vh)``.
 
     ``S`` (…, min(m, n)) is descending; ``U`` and ``Vh`` are square, or if not ``full_matrices`` with k = min(m, n) columns and rows. The vectors
-    have no derivative where singular values are equal. Without ``compute_uv`` the result is ``S`` alone.
+    have no derivative where singular values are equal. Without ``compute_uv`` the result is ``S`` alone. ``hermitian`` says that the lower triangles
+    stand for Hermitian matrices.
 
     >>> found = hg.linalg.svd([[3.0, 0.0], [0.0, 4.0], [0.0, 0.0]], full_matrices=False)
     >>> found.S, found.U.shape
     (Tensor([4., 3.], dtype=float32), (3, 2))
     """
+    matrix = of_lower_triangle(x, "svd") if hermitian else matrices(x, "svd")
     if not compute_uv:
-        return svdvals(x)
-    matrix = matrices(x, "svd")
+        return svdvals(matrix)
     m, n = extents(matrix)
     s, u, vh = factors.svd(matrix, "full" if full_matrices and m != n else "reduced")
     return SVDResult(u, s, vh)
+
+
+def of_lower_triangle(x: Any, what: str) -> Tensor:
+    """The Hermitian matrices that have the lower triangles of ``x``."""
+    a = square(x, what)
+    below = hnp.tril(a, -1)
+    return hnp.tril(a) + adjoint(below) if not is_complex(a) else below + adjoint(below) + hnp.tril(hnp.triu(hnp.astype(hnp.real(a), a.dtype)))
 
 
 def svdvals(x: Any, /) -> Tensor:

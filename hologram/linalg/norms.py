@@ -77,10 +77,16 @@ def _power_mean(size: Tensor, axes: tuple[int, ...], order: float) -> Tensor:
     return hnp.astype(unit * hnp.sum((wide / unit) ** order, axis=axes, keepdims=True) ** (1.0 / order), dtype)
 
 
+def _largest(size: Tensor, axis: Any, keepdims: bool = False) -> Tensor:
+    """The largest of magnitudes over ``axis``, 0 of none."""
+    return hnp.max(size, axis=axis, keepdims=keepdims, initial=0 if 0 in size.shape else None)
+
+
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Tensor:  # noqa: A002 - the standard's name
     """Norms of vectors along ``axis``, by default of all elements: ``(Σ |x|**ord)**(1/ord)``.
 
-    The largest magnitude for inf, the smallest for -inf, how many elements are not 0 for 0. Floats keep their type, integers give float32.
+    The largest magnitude for inf, which is 0 of no elements, the smallest for -inf, how many elements are not 0 for 0. Floats keep their type,
+    integers give float32.
 
     >>> hg.linalg.vector_norm([3.0, 4.0])
     Tensor(5., dtype=float32)
@@ -91,7 +97,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
     axes = axes_of(axis, a.ndim, "vector_norm")
     size = hnp.abs(a)
     if ord == np.inf:
-        return hnp.max(size, axis=axes, keepdims=keepdims)
+        return _largest(size, axes, keepdims)
     if ord == -np.inf:
         return hnp.min(size, axis=axes, keepdims=keepdims)
     if ord == 0:
@@ -100,8 +106,9 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any
         return hnp.sum(size, axis=axes, keepdims=keepdims)
     if ord != 2 and not isinstance(ord, int | float):
         raise located(ArgumentError(f"vector_norm: the order is a number, not {ord!r}"))
-    if 0 in size.shape:
-        return hnp.sum(size, axis=axes, keepdims=keepdims)
+    if 0 in size.shape:  # no elements have the length 0, of which negative orders make infinity
+        total = hnp.sum(size, axis=axes, keepdims=keepdims)
+        return total if ord > 0 else hnp.astype(total ** (1.0 / ord), size.dtype)
     found = _euclidean(size if is_complex(a) else a, axes) if ord == 2 else _power_mean(size, axes, ord)
     return found if keepdims else hnp.squeeze(found, axis=axes)
 
@@ -122,10 +129,10 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tenso
         return vector_norm(a, axis=(-2, -1), keepdims=keepdims)
     if ord in ("nuc", 2, -2):
         s = svdvals(a)
-        out = hnp.sum(s, axis=-1) if ord == "nuc" else hnp.max(s, axis=-1) if ord == 2 else hnp.min(s, axis=-1)
+        out = hnp.sum(s, axis=-1) if ord == "nuc" else _largest(s, -1) if ord == 2 else hnp.min(s, axis=-1)
     elif ord in (1, -1, np.inf, -np.inf):
         sums = hnp.sum(hnp.abs(a), axis=-2 if abs(ord) == 1 else -1)
-        out = hnp.max(sums, axis=-1) if ord > 0 else hnp.min(sums, axis=-1)
+        out = _largest(sums, -1) if ord > 0 else hnp.min(sums, axis=-1)
     else:
         raise located(ArgumentError(f"matrix_norm: no order {ord!r}; there are 'fro', 'nuc', 1, -1, 2, -2, inf and -inf"))
     return hnp.expand_dims(hnp.expand_dims(out, axis=-1), axis=-1) if keepdims else out

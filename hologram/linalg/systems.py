@@ -15,9 +15,10 @@ import hologram.numpy as hnp
 from hologram.errors import ArgumentError, ShapeError
 from hologram.linalg import factors
 from hologram.linalg.adjugate import adjugate, determinant, exchanges
-from hologram.linalg.decompositions import svd, svdvals
+from hologram.linalg.decompositions import of_lower_triangle, svd, svdvals
 from hologram.linalg.factors import adjoint, alike, conj, extents, is_complex, matrices, real, square, stacked_alike
 from hologram.linalg.norms import matrix_norm
+from hologram.numpy.arguments import as_tensor
 from hologram.support.user_lines import located
 from hologram.trace.checks import integer, items
 from hologram.trace.decisions import decided, most
@@ -176,13 +177,16 @@ def _threshold(s: Tensor, m: Any, n: Any, rtol: Any) -> Tensor:
     return s[..., :1] * rtol
 
 
-def matrix_rank(x: Any, /, rtol: Any = None, *, tol: Any = None) -> Tensor:
+def matrix_rank(x: Any, /, rtol: Any = None, hermitian: bool = False, *, tol: Any = None) -> Tensor:
     """Rank of matrices (…, m, n): how many singular values exceed ``rtol`` times the largest, by default max(m, n) ε, or ``tol``; int64 (…).
+    ``hermitian`` says that the lower triangles stand for Hermitian matrices. The rank of a vector is 1, or 0 where all elements are.
 
     >>> hg.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]])
     Tensor(1, dtype=int64)
     """
-    a = matrices(x, "matrix_rank")
+    if (t := as_tensor(x, "matrix_rank")).ndim < 2:
+        return hnp.astype(hnp.any(t != 0), hnp.int64)
+    a = of_lower_triangle(t, "matrix_rank") if hermitian else matrices(t, "matrix_rank")
     m, n = extents(a)
     if 0 in (m, n):
         return hnp.zeros(a.shape[:-2], dtype=hnp.int64)
@@ -210,16 +214,17 @@ def _pinv_jvp(primals: tuple[Tensor, Tensor], tangents: tuple[Tensor, Tensor]) -
     return p, dp + right - hnp.matmul(p, hnp.matmul(x, right))
 
 
-def pinv(x: Any, /, rtol: Any = None, *, rcond: Any = None) -> Tensor:
+def pinv(x: Any, /, rtol: Any = None, hermitian: bool = False, *, rcond: Any = None) -> Tensor:
     """Pseudo-inverses (…, n, m) of matrices (…, m, n), without singular values up to ``rtol`` times the largest, by default max(m, n) ε.
 
-    ``rcond`` is another name of ``rtol``. The derivative takes the rank to be constant.
+    ``rcond`` is another name of ``rtol``. ``hermitian`` says that the lower triangles stand for Hermitian matrices. The derivative takes the rank to
+    be constant.
 
     >>> hg.linalg.pinv([[2.0, 0.0], [0.0, 0.0]])
     Tensor([[0.5, 0. ],
             [0. , 0. ]], dtype=float32)
     """
-    a = matrices(x, "pinv")
+    a = of_lower_triangle(x, "pinv") if hermitian else matrices(x, "pinv")
     m, n = extents(a)
     if 0 in (m, n):
         return hnp.zeros((*a.shape[:-2], n, m), dtype=a.dtype)

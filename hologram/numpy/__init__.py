@@ -18,7 +18,7 @@ import numpy
 from hologram.numpy import complexes, creation, files
 from hologram.numpy.along_axes import counting, positions, reductions, searching, segments, sets, sorting
 from hologram.numpy.analysis import application, calculus, polynomials, statistics, windows
-from hologram.numpy.arrangement import assembly, grids, manipulation, padding
+from hologram.numpy.arrangement import assembly, grids, lines, manipulation, padding
 from hologram.numpy.elementwise import composed, functions
 from hologram.numpy.indexing import dynamic, index_arrays, read, updates
 from hologram.numpy.introspection import inspection, questions, types
@@ -32,7 +32,7 @@ from hologram.support.wording import did_you_mean
 from hologram.trace.tensor import Tensor
 
 _MODULES = (
-    *(types, functions, composed, complexes, creation, shapes, joining, manipulation, padding, assembly, read, updates, dynamic, index_arrays),
+    *(types, functions, composed, complexes, creation, shapes, joining, manipulation, padding, assembly, lines, read, updates, dynamic, index_arrays),
     *(reductions, linear, sorting, searching, positions, sets, counting, statistics, calculus, inspection, application, files, floats, grids),
     *(integers, polynomials, questions, segments, windows),
 )

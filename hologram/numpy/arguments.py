@@ -12,7 +12,7 @@ from hologram.ir.node import Node
 from hologram.ir.op import Shape
 from hologram.primitives.movement import broadcast, reshape, transpose
 from hologram.support.user_lines import located
-from hologram.trace.checks import extent, integer, require_shape, shape_of
+from hologram.trace.checks import extent, has_items, integer, require_shape, shape_of
 from hologram.trace.convert import element_type, tensor
 from hologram.trace.operators import common_type, extent_node, node_as, node_of, operand, promoted, weak_default, wrap
 from hologram.trace.recorder import cast_node, current, pending, record, remember, whole_cast
@@ -78,11 +78,12 @@ def axis_of(axis: Any, ndim: int, what: str) -> int:
 def axes_of(axis: Any, ndim: int, what: str, lists: bool = False) -> tuple[int, ...]:
     """The axes that an ``axis`` argument names, ascending; None names all. Raises ShapeError for one named twice.
 
-    A list is taken only where ``lists`` says so, as by NumPy; ArgumentError elsewhere.
+    Lists, ranges and arrays are taken only where ``lists`` says so, as by NumPy; ArgumentError elsewhere.
     """
     if axis is None:
         return tuple(range(ndim))
-    axes = [axis_of(a, ndim, what) for a in (axis if isinstance(axis, (tuple, list) if lists else tuple) else (axis,))]
+    several = type(axis) is tuple or (has_items(axis) if lists else isinstance(axis, tuple))
+    axes = [axis_of(a, ndim, what) for a in (axis if several else (axis,))]
     if len(set(axes)) != len(axes):
         raise located(ShapeError(f"{what}: an axis is named twice in {axis}"))
     return tuple(sorted(axes))

@@ -14,7 +14,7 @@ from hologram.errors import ArgumentError, ShapeError, TracedValueError
 from hologram.ir.node import Node
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Expr, bounds
-from hologram.numpy.arguments import array, cast_to, element_type, reshaped, spread, wrap
+from hologram.numpy.arguments import array, as_tensor, axis_of, cast_to, element_type, permuted, reshaped, spread, wrap
 from hologram.numpy.elementwise.functions import FUNCTIONS
 from hologram.primitives import TABLE
 from hologram.primitives.complex import parts as complexes
@@ -23,7 +23,7 @@ from hologram.primitives.markers import barrier
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace.array_classes import known_array
-from hologram.trace.checks import choice, computed, extent, integer, shape_of
+from hologram.trace.checks import choice, computed, extent, integer, number, shape_of
 from hologram.trace.convert import asarray, from_dlpack, put, tensor
 from hologram.trace.diagnostics.origins import traced_size
 from hologram.trace.operators import SCALARS, broadcast_node, broadcast_shapes, promoted, working_type
@@ -35,7 +35,17 @@ __all__ = [
     "logspace", "meshgrid", "ones", "ones_like", "tensor", "tri", "tril", "triu", "zeros", "zeros_like",
 ]  # fmt: skip
 
-array_ = tensor  # numpy.array copies
+
+def array_(data: Any, dtype: Any = None, device: Any = None, *, copy: bool | None = True, ndmin: int = 0) -> Tensor:
+    """As :func:`hologram.tensor`: a Tensor with a copy of ``data``, which :func:`asarray` does without for ``copy=None``, or ``False`` where that is
+    possible. Axes of extent 1 come before those of ``data`` until there are ``ndmin``.
+
+    >>> hnp.array([1, 2], ndmin=2)
+    Tensor([[1, 2]], dtype=int64)
+    """
+    t = tensor(data, dtype, device) if copy else asarray(data, dtype, device=device, copy=copy)
+    missing = integer(ndmin, "array", "ndmin") - t.ndim
+    return t if missing <= 0 else wrap(reshaped(array(t, "array"), (*(1,) * missing, *t.shape)))
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Tensor:
@@ -194,12 +204,14 @@ def _bound(x: Any, role: str) -> Any:
         raise traced_size(x, "arange", role) from None
 
 
-def linspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, *, device: Any = None) -> Any:
+def linspace(
+    start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0, *, device: Any = None
+) -> Any:
     """``num`` numbers at equal distances from ``start`` to ``stop``, which is the last one exactly if ``endpoint``.
 
-    The ends are scalars, complex ones too, or Tensors, through which derivatives go. The result is float32 or complex64 unless ``dtype`` says
-    otherwise, and of an integer type rounded down. ``retstep`` gives a tuple, with the distance. Raises ShapeError for ends with axes, and for a
-    negative number of elements.
+    The ends are scalars, complex ones too, or arrays that broadcast, through which derivatives go; then the numbers lie along ``axis`` of the result.
+    That is float32 or complex64 unless ``dtype`` or the arrays say otherwise, and of an integer type rounded down. ``retstep`` gives a tuple, with
+    the distance. Raises ShapeError for a negative number of elements.
 
     >>> hnp.linspace(0, 1, 5)
     Tensor([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
@@ -208,11 +220,13 @@ def linspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, ret
     """
     n = _number_of_elements(num, "linspace")
     gaps = n - 1 if endpoint else n
+    start, stop = _ends(start, stop, "linspace")
     if retstep:
-        return linspace(start, stop, n, endpoint, dtype=dtype, device=device), (stop - start) / gaps if gaps > 0 else math.nan
-    if type(start) is Tensor or type(stop) is Tensor:
-        return wrap(_rounded_down(_between(start, stop, n, gaps, endpoint), dtype))
-    start, stop = _number(start), _number(stop)
+        return linspace(start, stop, n, endpoint, dtype=dtype, axis=axis, device=device), (stop - start) / gaps if gaps > 0 else math.nan
+    if type(start) is Tensor:
+        return wrap(_rounded_down(_along(_between(start, stop, n, gaps, endpoint), axis, "linspace"), dtype))
+    axis_of(axis, 1, "linspace")
+    start, stop = (_number(v, "linspace") for v in (start, stop))
     if isinstance(start, complex) or isinstance(stop, complex):
         parts = [_spaced(a, b, n, gaps, endpoint) for a, b in ((start.real, stop.real), (start.imag, stop.imag))]
         return wrap(cast_to(record(complexes.complex_, tuple(parts)), dtypes.default_complex if dtype is None else dtype))
@@ -233,11 +247,25 @@ def _rounded_down(node: Node, dtype: Any) -> Node:
     return cast_to(node, dtype)
 
 
-def _number(x: Any) -> float | complex:
-    if shape := np.shape(x):
-        raise located(ShapeError(f"linspace: ends are scalars, not of shape {list(shape)}"))
+def _number(x: Any, what: str) -> float | complex:
     value = x.item() if hasattr(x, "item") else x
-    return complex(value) if isinstance(value, complex) else float(value)
+    return value if isinstance(value, complex) else number(value, what, "an end")
+
+
+def _ends(start: Any, stop: Any, what: str) -> tuple[Any, Any]:
+    """Two numbers; or, where one end is a Tensor or has axes, two Tensors of one shape, and of the type that a quotient of them has."""
+    if not any(type(x) is Tensor or isinstance(x, (list, tuple)) or getattr(x, "ndim", 0) for x in (start, stop)):
+        return start, stop
+    arrays = [as_tensor(x, what) if isinstance(x, (list, tuple)) else x for x in (start, stop)]
+    first, last = broadcast_common(promoted(what, arrays, lambda d: working_type(ew.div, d))[0], what)
+    return wrap(first), wrap(last)
+
+
+def _along(node: Node, axis: Any, what: str) -> Node:
+    """``node`` with its first axis as ``axis`` of the result."""
+    rank = len(node.shape)
+    a = axis_of(axis, rank, what)
+    return permuted(node, [*range(1, a + 1), 0, *range(a + 1, rank)])
 
 
 def _spaced(start: float, stop: float, n: int, gaps: int, endpoint: bool) -> Node:
@@ -246,20 +274,19 @@ def _spaced(start: float, stop: float, n: int, gaps: int, endpoint: bool) -> Nod
     return record(ew.select, (_last(n), constant(stop, dtypes.float64), node)) if endpoint and n > 1 else node
 
 
-def _last(n: int) -> Node:
-    """Whether a place is the last of ``n``."""
-    return record(ew.eq, (count((n,), 0, dtypes.int64), constant(n - 1, dtypes.int64)))
+def _last(n: int, rest: Shape = ()) -> Node:
+    """Whether a place is the last of ``n`` along the first axis."""
+    return record(ew.eq, (count((n, *rest), 0, dtypes.int64), constant(n - 1, dtypes.int64)))
 
 
-def _between(start: Any, stop: Any, n: int, gaps: int, endpoint: bool) -> Node:
-    """The numbers of :func:`linspace` in the type that a quotient of the ends has."""
-    (first, last), _, _ = promoted("linspace", (start, stop), lambda d: working_type(ew.div, d))
-    for x in (first, last):
-        if x.shape:
-            raise located(ShapeError(f"linspace: the ends are scalars, not of shape {list(x.shape)}"))
+def _between(start: Tensor, stop: Tensor, n: int, gaps: int, endpoint: bool) -> Node:
+    """The numbers of :func:`linspace` along the first axis, between ends of one shape and type."""
+    first, last = array(start, "linspace"), array(stop, "linspace")
+    shape = (n, *first.shape)
     gap = record(ew.div, (record(ew.sub, (last, first)), constant(max(gaps, 1), first.dtype)))
-    node = record(ew.add, (rounded_product(cast_node(count((n,), 0, dtypes.int64), first.dtype), gap), first))
-    return record(ew.select, (_last(n), last, node)) if endpoint and n > 1 else node
+    first, last, gap = (broadcast_node(x, shape) for x in (first, last, gap))
+    node = record(ew.add, (rounded_product(cast_node(count(shape, 0, dtypes.int64), first.dtype), gap), first))
+    return record(ew.select, (_last(n, shape[1:]), last, node)) if endpoint and n > 1 else node
 
 
 def _band(matrix: Any, k: int, op: Any) -> Node:
@@ -369,17 +396,19 @@ def broadcast_common(nodes: Sequence[Node], what: str) -> list[Node]:
     return [broadcast_node(x, shape) for x in nodes]
 
 
-def logspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True, base: float = 10.0, dtype: Any = None) -> Tensor:
+def logspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0) -> Tensor:
     """``num`` powers of ``base`` whose exponents lie at equal distances from ``start`` to ``stop``; float32 unless ``dtype``.
 
-    The last exponent is ``stop`` if ``endpoint``. Ends may be Tensors, through which derivatives go.
+    The last exponent is ``stop`` if ``endpoint``. Ends may be arrays, through which derivatives go; then the powers lie along ``axis`` of the result.
 
     >>> hnp.logspace(0, 3, 4)
     Tensor([   1.,   10.,  100., 1000.], dtype=float32)
     """
     count = _number_of_elements(num, "logspace")
-    if Tensor in (type(start), type(stop), type(base)):
-        return wrap(cast_to(array(FUNCTIONS["power"](base, linspace(start, stop, count, endpoint=endpoint)), "logspace"), dtype))
+    start, stop = _ends(start, stop, "logspace")
+    if Tensor in (type(start), type(base)):
+        return wrap(cast_to(array(FUNCTIONS["power"](base, linspace(start, stop, count, endpoint=endpoint, axis=axis)), "logspace"), dtype))
+    axis_of(axis, 1, "logspace")
     with np.errstate(all="ignore"):
         found = computed("logspace", count, 8, lambda: np.logspace(start, stop, count, endpoint, base))
     return _of_known(found, dtype)
@@ -391,36 +420,41 @@ def _of_known(found: np.ndarray, dtype: Any) -> Tensor:
     return tensor(found, dtype=default if dtype is None else dtype)
 
 
-def geomspace(start: float, stop: float, num: int = 50, *, endpoint: bool = True, dtype: Any = None) -> Tensor:
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Tensor:
     """``num`` numbers from ``start`` to ``stop`` of which each is the same multiple of the one before; float32, or complex64, unless ``dtype``.
 
-    The last is ``stop`` if ``endpoint``, and the first ``start``. Ends may be Tensors, through which derivatives go; real ones of different signs
-    give NaN between them, unless ``dtype`` is complex. Raises ArgumentError for a known end of 0.
+    The last is ``stop`` if ``endpoint``, and the first ``start``. Ends may be arrays, through which derivatives go; then the numbers lie along
+    ``axis`` of the result. Real ends of different signs give NaN between them, unless ``dtype`` is complex. Raises ArgumentError for a known end of
+    0.
 
     >>> hnp.geomspace(1, 1000, 4)
     Tensor([   1.,   10.,  100., 1000.], dtype=float32)
     """
     count, plane = _number_of_elements(num, "geomspace"), dtype is not None and element_type(dtype).is_complex
-    if type(start) is Tensor or type(stop) is Tensor:
-        first = wrap(cast_to(array(start, "geomspace"), dtype)) if plane else start
-        return wrap(cast_to(_geometric(first, stop, count, endpoint), dtype))
+    ends = [known_array(x, "geomspace") for x in (start, stop) if type(x) is not Tensor]
+    if any((x == 0).any() for x in ends):
+        raise located(ArgumentError("geomspace: an end is 0, of which nothing is a multiple"))
+    start, stop = _ends(start, stop, "geomspace")
+    if type(start) is Tensor:
+        first, last = (wrap(cast_to(array(x, "geomspace"), dtype)) if plane else x for x in (start, stop))
+        return wrap(cast_to(_along(_geometric(first, last, count, endpoint), axis, "geomspace"), dtype))
+    axis_of(axis, 1, "geomspace")
     with np.errstate(all="ignore"):
-        ends = [known_array(x, "geomspace") for x in (start, stop)]
-        if any((x == 0).any() for x in ends):
-            raise located(ArgumentError("geomspace: an end is 0, of which nothing is a multiple"))
         low, high = (x.astype(np.complex128) if plane else x for x in ends)
         found = computed("geomspace", count, 8, lambda: np.geomspace(low, high, count, endpoint))
     return _of_known(found, dtype)
 
 
-def _geometric(start: Any, stop: Any, n: int, endpoint: bool) -> Node:
-    """The numbers of :func:`geomspace` in the type that a quotient of the ends has; as NumPy's, multiples of ``start``."""
-    (first, last), _, _ = promoted("geomspace", (start, stop), lambda d: working_type(ew.div, d))
+def _geometric(start: Tensor, stop: Tensor, n: int, endpoint: bool) -> Node:
+    """The numbers of :func:`geomspace` along the first axis, between ends of one shape and type; as NumPy's, multiples of ``start``."""
+    first, last = array(start, "geomspace"), array(stop, "geomspace")
+    shape = (n, *first.shape)
     ratio = wrap(record(ew.div, (last, first)))
     if first.dtype.is_complex:
         powers = FUNCTIONS["exp"](linspace(0.0, FUNCTIONS["log"](ratio), n, endpoint=endpoint))
     else:  # decades have few roundings, which integers would show
         powers = FUNCTIONS["power"](10.0, linspace(0.0, FUNCTIONS["log10"](ratio), n, endpoint=endpoint))
     powers = powers * wrap(first)
-    node = record(ew.select, (record(ew.eq, (count((n,), 0, dtypes.int64), constant(0, dtypes.int64))), first, array(powers, "geomspace")))
-    return record(ew.select, (_last(n), last, node)) if endpoint and n > 1 else node
+    first, last = broadcast_node(first, shape), broadcast_node(last, shape)
+    node = record(ew.select, (record(ew.eq, (count(shape, 0, dtypes.int64), constant(0, dtypes.int64))), first, array(powers, "geomspace")))
+    return record(ew.select, (_last(n, shape[1:]), last, node)) if endpoint and n > 1 else node

@@ -118,8 +118,6 @@ def by_numpys_names(f: Callable[..., Any], theirs: Callable[..., Any]) -> Callab
     one is met that ``f`` has not."""
     parameters = list(inspect.signature(f).parameters.values())
     own = frozenset(p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY))
-    if any(p.kind is p.VAR_KEYWORD for p in parameters):
-        return f
 
     @functools.wraps(f)
     def function(*args: Any, **options: Any) -> Any:

@@ -189,6 +189,11 @@ def kl_div(x: Any, y: Any) -> Tensor:
 # --- softmax ---------------------------------------------------------------------------------------------------------
 
 
+def _top(values: Tensor, axis: Any) -> Tensor:
+    """The largest values over ``axis``, which stays, as constants; -inf of none."""
+    return stop_gradient(hnp.max(values, axis=axis, keepdims=True, initial=-hnp.inf if 0 in values.shape else None))
+
+
 def softmax(x: Any, /, axis: int | tuple[int, ...] | None = -1, where: Any = None) -> Tensor:
     """Softmax: ``exp(x) / sum(exp(x))`` over ``axis``, without overflow.
 
@@ -203,7 +208,7 @@ def softmax(x: Any, /, axis: int | tuple[int, ...] | None = -1, where: Any = Non
     values, dtype = floats(x, "softmax")
     if where is not None:
         values = hnp.where(where, values, -hnp.inf)
-    top = stop_gradient(hnp.max(values, axis=axis, keepdims=True))
+    top = _top(values, axis)
     if where is not None:
         top = hnp.where(top == -hnp.inf, 0.0, top)
     exponentials = hnp.exp(values - top)
@@ -225,10 +230,10 @@ def log_softmax(x: Any, /, axis: int | tuple[int, ...] | None = -1, where: Any =
     """
     values, dtype = floats(x, "log_softmax")
     if where is None:
-        shifted = values - stop_gradient(hnp.max(values, axis=axis, keepdims=True))
+        shifted = values - _top(values, axis)
         return cast(shifted - hnp.log(hnp.sum(hnp.exp(shifted), axis=axis, keepdims=True)), dtype)
     values = hnp.where(where, values, -hnp.inf)
-    top = stop_gradient(hnp.max(values, axis=axis, keepdims=True))
+    top = _top(values, axis)
     shifted = values - hnp.where(top == -hnp.inf, 0.0, top)
     total = hnp.sum(hnp.exp(shifted), axis=axis, keepdims=True)
     return cast(hnp.where(where, shifted - hnp.log(hnp.where(total == 0, 1.0, total)), -hnp.inf), dtype)

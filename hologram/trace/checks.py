@@ -6,6 +6,8 @@ import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, OutOfMemory, ShapeError, TracedValueError
 from hologram.ir.aval import MAX_BYTES, require_countable
@@ -18,7 +20,7 @@ from hologram.trace.diagnostics.origins import traced_size
 from hologram.trace.recorder import assume, plain
 
 __all__ = [
-    "as_function", "choice", "computed", "extent", "has_items", "integer", "items", "number", "require_shape", "shape_of",
+    "as_function", "choice", "computed", "extent", "has_items", "integer", "items", "number", "require_shape", "shape_of", "truth",
 ]  # fmt: skip
 
 
@@ -30,6 +32,11 @@ def integer(n: Any, what: str, role: str) -> int:
         if isinstance(e, TracedValueError) and not isinstance(n, Expr):
             raise traced_size(n, what, role) from None
         raise located(ArgumentError(f"{what}: {role} is an integer, not {type(n).__name__}")) from None
+
+
+def truth(x: Any, what: str, role: str) -> bool:
+    """A bool, or an integer that stands for one. Raises ArgumentError for others, as sequences that are given for a single option."""
+    return bool(x) if type(x) is bool or isinstance(x, np.bool_) else integer(x, what, role) != 0
 
 
 def has_items(x: Any) -> bool:
@@ -70,10 +77,10 @@ def shape_of(shape: Any, what: str) -> Shape:
 
 
 def require_shape(shape: Shape, dtype: DType) -> None:
-    """Raises OutOfMemory, with the user's line, for a shape whose elements 64 bits do not count."""
+    """Raises OutOfMemory, with the user's line, for a shape whose elements 64 bits do not count, ShapeError for too many axes."""
     try:
         require_countable(shape, dtype)
-    except OutOfMemory as e:
+    except (OutOfMemory, ShapeError) as e:
         raise located(e) from None
 
 

@@ -578,7 +578,7 @@ ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: la.solve(np.eye(3), np.ones((2, 2))), ShapeError, "a right side of 2 rows"),
     (lambda: la.solve(np.eye(3), 1.0), ShapeError, "the right side is a scalar"),
     (lambda: la.svd(np.ones((2, 2), np.float16)), DTypeError, "svd does not take float16: cast to float32"),
-    (lambda: la.qr(np.ones((2, 2)), mode="r"), ArgumentError, "mode is 'reduced' or 'complete', not 'r'"),
+    (lambda: la.qr(np.ones((2, 2)), mode="raw"), ArgumentError, "mode is 'reduced' or 'complete' or 'r', not 'raw'"),
     (lambda: la.matrix_norm(np.ones((2, 2)), ord=3), ArgumentError, "no order 3"),
     (lambda: la.vector_norm(np.ones(2), ord="fro"), ArgumentError, "the order is a number"),
     (lambda: la.norm(np.ones((2, 2, 2)), 2), ShapeError, "3 axes"),

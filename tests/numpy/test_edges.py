@@ -237,10 +237,83 @@ VALUES = [
     "np.insert(a([[1,1],[2,2],[3,3]]),1,[[1],[2],[3]],axis=1)",
     "np.insert(a([[1,1],[2,2],[3,3]]),[1,0],[[1],[2],[3]],axis=1)",
     "np.ix_([])[0].dtype",
+    "np.histogram(a([1,2,3],dtype='f2'),bins=3,range=(0.0001,70000))",
+    "np.histogram(a([1,2,3],dtype='f2'),bins=2,range=(2,2))",
+    "np.histogram(a([1,2,3],dtype='f4'),bins=3,range=(numpy.float64(0.1),numpy.float64(2.3)))",
+    "np.histogram(a([1,2,3],dtype='f4'),bins=3,range=(0,16777217))",
+    *(
+        f"np.histogram(numpy.random.default_rng(0).normal(size=200).astype({kind!r}),bins={rule!r},range={ends})"
+        for rule in ("auto", "fd", "doane", "scott", "rice", "sturges", "sqrt", "stone")
+        for kind, ends in (("f4", None), ("f8", (-1, 2.5)))
+    ),
+    "np.histogram(a([1,2,2,9]),bins='auto')",
+    "np.histogram(a([]),bins='auto')",
+    "np.histogram(a([1.],dtype='f2'),bins=1,range=a([1.0000001192092896,2],dtype='f4'))",
+    "np.histogram(a([1.],dtype='f4'),bins=2,range=a([0,0.9999999999999998]))",
+    "np.histogram_bin_edges(a([1,2,3],dtype='f2'),bins=4,range=(-1e5,1e5))",
     "np.histogramdd([a([0., 1, 1, 2]), a([0., 1, 0.9, 3]), a([5., 1, 5, 1])], bins=2)[0]",
     "np.histogramdd(([0., 1, 1, 2], [0., 1, 0.9, 3]), bins=(2, 3))[0]",
     "np.histogramdd(a([[0., 1], [1, 2], [2, 0.5]]), bins=2)[0]",
     "np.histogramdd([0., 1, 1, 2], bins=2)[0]",
+    "np.flip(a([[1,2],[3,4]]),range(2))",
+    "np.flip(a([[1,2],[3,4]]),numpy.array([1,0]))",
+    "np.roll(a([[1,2],[3,4]]),1,range(2))",
+    "np.roll(a([[1,2],[3,4]]),numpy.array([1,2]),numpy.array([0,1]))",
+    "np.roll(a([[1,2,3],[3,4,5]]),(1,1),1)",
+    "np.roll(a([[1,2,3],[3,4,5]]),(1,2),None)",
+    "np.moveaxis(a([[1,2,3],[3,4,5]]),range(2),(1,0))",
+    "np.atleast_1d(a(1),a([2]))",
+    "np.atleast_2d(a([1,2]),a([[2]]))",
+    "np.atleast_3d(a(1),a([2,3]),a([[1,2]]))",
+    "np.atleast_3d()",
+    "np.apply_along_axis(lambda v:(v.sum(),v.max()),0,a([[1,2],[3,4],[5,6]]))",
+    "np.pad(a([[1,2],[3,4]]),{-1:(1,2)})",
+    "np.pad(array=a([1,2]),pad_width=1)",
+    "np.linspace(a([0,1]),a([1.,3]),3)",
+    "np.linspace([0,1],[[1],[3]],4,axis=-1,dtype=int)",
+    "np.linspace(a([0,1]),3,4,endpoint=False,axis=1)",
+    "np.linspace([0,1],2,5,retstep=True)",
+    "np.linspace([0,1j],2,5)",
+    "np.linspace(0,1,3,axis=0)",
+    "np.logspace([0,1],[1,3],3,axis=1)",
+    "np.logspace(a([0,1.]),3,3,base=2.)",
+    "np.geomspace([1,2],[8,16],4,axis=-1)",
+    "np.geomspace(a([1,2.]),a([[8],[-16.]]),1,axis=-1)",
+    "np.geomspace(a([1,2.]),a([[8],[16.]]),4,axis=-1)",
+    "np.add.reduce(a([[1,2],[3,4]]),0,None,None,True)",
+    "np.pad(a([[1,2],[3,4]]),{0:1,1:(0,3)},'edge')",
+    "np.pad(a([[1,2],[3,4]]),numpy.array([[1,2],[0,1]]),'wrap')",
+    "np.pad(a([[1,2],[3,4]]),((1,),(2,)),'mean',stat_length=(1,))",
+    "np.linalg.norm(a([]),numpy.inf)",
+    "np.linalg.norm(a([]),-1)",
+    "np.linalg.norm(a([[],[]]),numpy.inf,axis=1)",
+    "np.linalg.norm(a([[],[]]),2)",
+    "np.linalg.norm(a([[],[]]),1)",
+    "np.insert(a([1,2,3]),numpy.array([True,False,True,False]),9)",
+    "np.insert(a([1,2,3]),numpy.array([False,False,False,True]),9)",
+    "np.insert(a([[1,2],[3,4]]),numpy.array([True,True]),[[7],[8]],axis=0)",
+    "np.interp([.5,2,-1],[0,1],[0,1j],left=1+1j)",
+    "np.interp(a([.5,2,-1]),[0,1,2],a([0,1j,2]),period=3.)",
+    "np.bincount([])",
+    "np.bincount([],minlength=2)",
+    "np.array(a([1,2]),ndmin=3)",
+    "np.lexsort(a([[[1,1,0],[2,1,3]],[[1,1,0],[2,1,3]]]),axis=0)",
+    "np.lexsort(a([[[1,1,0],[2,1,3]],[[1,1,0],[2,1,3]]]))",
+    "np.lexsort(a([[1.,numpy.nan,1.],[2,1,2]]))",
+    "np.linalg.qr(a([[1.,2],[3,4],[5,6]]),mode='r')",
+    "np.linalg.svd(a([[1.,2],[3,4]]),compute_uv=False,hermitian=True)",
+    "np.linalg.pinv(a([[1.+2j,2],[3+1j,4]]),hermitian=True)",
+    "np.linalg.matrix_rank(a([[1.,7],[1,1]]),hermitian=True)",
+    "np.linalg.matrix_rank(a([0.,2,0]))",
+    "np.linalg.matrix_rank(a([0,0]))",
+    "np.linalg.matrix_rank(a(0.5))",
+    *(
+        f"np.{f}(a([[3.,1,numpy.nan,2],[4,1,1,9]]),{q},axis={axis},weights=a({w}),method='inverted_cdf')"
+        for f, q in (("quantile", [0, 0.25, 1]), ("nanquantile", [0, 0.5]), ("percentile", 40), ("nanpercentile", 60))
+        for axis in (0, 1, None)
+        for w in ([[1, 0, 2, 3], [0, 1, 1, 2]], [[1, 2, 3, 1], [2.5, 1, 1, 0]])
+    ),
+    "np.quantile(a([[3.,1,2],[4,1,1]]),[0,0.5],axis=1,weights=a([0,1,2]),method='inverted_cdf')",
     "np.equal(2**63,2**63)",
     "np.less(2**70,2**63)",
     "np.greater_equal(-2**65,2**63+1)",
@@ -290,6 +363,8 @@ REFUSED = [
     "np.histogram(a([1.,2.]),range=(3,2))",
     "np.histogram(a([1.,2,3]),bins=[3,2,1])",
     "np.histogram(a([1.,2,3]),bins=0)",
+    "np.histogram(a([1.,2,3]),bins='none')",
+    "np.histogram(a([1.,2,3]),bins='auto',weights=[1,2,3])",
     "np.piecewise(a([1,2,3]),[a([True])[:,None]*a([[True,True,True]]*2)],[4,0])",
     "np.delete(a([1,2,3]),5)",
     "np.max(a([]))",
@@ -297,6 +372,38 @@ REFUSED = [
     "np.min(a([1,2],dtype='u1'),initial=-numpy.inf)",
     "np.sum(a([1,2]),initial=numpy.inf)",
     "np.max(a([1,2],dtype='u1'),initial=300.5)",
+    "np.linspace([0,1],[1,2,3])",
+    "np.linspace([0,1],3,4,axis=2)",
+    "np.geomspace([1,0],3,4)",
+    "np.add.reduce(a([[1,2]]),0,None,numpy.zeros(1))",
+    "np.insert(a([1,2,3]),numpy.array([[True]]),9)",
+    "np.insert(a([1,2,3]),numpy.array(True),9)",
+    "np.insert(a([1,2,3]),numpy.array([False]*4+[True]),9)",
+    "np.lexsort(a([[1,2],[3,4]]),axis=1)",
+    "np.lexsort((a([1,2]),a([1,2,3])))",
+    "np.quantile(a([1.,2]),0.5,weights=a([1,2]))",
+    "np.quantile(a([1.,2]),0.5,weights=[1,-2],method='inverted_cdf')",
+    "np.quantile(a([1.,2]),0.5,weights=[1,2,3],method='inverted_cdf')",
+    "np.linalg.svd(a([[1.,2,3],[3,4,5]]),hermitian=True)",
+    "np.take(a([1,2,3]),2**63)",
+    "np.sum(a([[1,2]]),keepdims=[0])",
+    "np.max(a([[1,2]]),keepdims=())",
+    "np.roll(a([[1,2]]),(1,2,3),(0,1))",
+    "np.pad(a([1,2,3]),-1,'edge')",
+    "np.pad(a([1,2,3]),-1,'median')",
+    "np.pad(a([1,2,3]),(1,-1))",
+    "np.pad(a([1,2,3]),{0:-1})",
+    "np.pad(a([1,2,3]),{1:1})",
+    "np.pad(a([1,2,3]),1.5)",
+    "np.pad(a([1,2,3]),1,'edge',unknown=2)",
+    "np.pad(a([1,2,3]),((1,2),(1,)))",
+    "np.linalg.norm(a([]),-numpy.inf)",
+    "np.expand_dims(np.ones((1,)*64),0)",
+    "np.ones((1,)*65)",
+    "np.ones((1,)*40)[(None,)*30]",
+    "np.reshape(a([1]),(1,)*65)",
+    "np.broadcast_to(a([1]),(1,)*65)",
+    "np.multiply.outer(np.ones((1,)*40),np.ones((1,)*40))",
     "np.vdot(a([1,2,3]),a([1]))",
     "np.vdot(a([1,2,3]),a(1))",
     "np.compress(a([[1,0],[0,1]]),a([1,2,3]))",
@@ -409,6 +516,38 @@ def test_derivatives_of_interp_at_knots_are_jaxs() -> None:
     np.testing.assert_array_equal(np.asarray(slopes), [0, 9, 9, 10, 10, 0])
     shares = hg.grad(lambda y: hnp.interp(np.array([2.0, 0.25]), knots, y).sum())(heights)
     np.testing.assert_array_equal(np.asarray(shares), [0.75, 0.25, 1])
+
+
+@pytest.mark.parametrize("kind", ["float16", "float32", "int8"])
+def test_counts_of_points_have_no_narrow_type(kind: str) -> None:
+    points = np.ones((70000, 1), kind)
+    for default in ("float32", "float64"):
+        with override(default_float=default):
+            counts, _ = hnp.histogramdd(points, bins=1)
+        assert counts.dtype == default
+        np.testing.assert_array_equal(np.asarray(counts), np.histogramdd(points, bins=1)[0])
+    weights = np.array([1.0, 2.0**-40])
+    sums, _ = hnp.histogramdd(points[:2], bins=1, weights=weights)
+    np.testing.assert_array_equal(np.asarray(sums), np.histogramdd(points[:2], bins=1, weights=weights)[0])
+
+
+def test_taking_fills_in_what_is_out_of_range() -> None:
+    x = np.arange(1, 7).reshape(2, 3)
+    for kind, fill in (("int8", -128), ("uint16", 65535), ("float32", np.nan), ("bool", True)):
+        values = x.astype(kind)
+        for take in (hnp.take, hg.jit(hnp.take, static_argnames=("axis", "mode"))):
+            found = take(values, np.array([[0, -1], [3, -4]]), axis=1, mode="fill")
+            assert found.dtype == kind
+            np.testing.assert_array_equal(found, np.stack([values[:, [0, 2]], np.full((2, 2), fill, kind)], axis=1))
+    np.testing.assert_array_equal(hnp.take(x, [9, 1], mode="fill", fill_value=7), [7, 2])
+    assert hnp.take(np.zeros((0, 2)), [0, 1], axis=0, mode="fill").shape == (2, 2)
+    with pytest.raises(hg.errors.ArgumentError, match="fill_value"):
+        hnp.take(x, [0], fill_value=7)
+
+
+def test_quantiles_of_no_weight_are_nan() -> None:
+    found = hnp.quantile([[1.0, 2.0], [3.0, 4.0]], 0.5, axis=1, weights=[[0.0, 0.0], [0.0, 1.0]], method="inverted_cdf")
+    np.testing.assert_array_equal(found, [np.nan, 4])
 
 
 def test_computed_bins_may_descend() -> None:

@@ -223,12 +223,6 @@ def test_polyfit_takes_options_by_position() -> None:
         hnp.polyfit(np.arange(3.0), X[0], 1, None, True)
 
 
-def test_linspace_takes_scalar_ends() -> None:
-    for ends in ((np.zeros(1), 1.0), (0.0, np.ones(2)), ([0.0, 1.0], 2.0), (hg.tensor([0.0]), 1.0)):
-        with pytest.raises(ShapeError, match="linspace"):
-            hnp.linspace(*ends, 3)
-
-
 def test_modes_of_positions_in_flattened_arrays() -> None:
     indices = (np.array([0, -1, 5, 2]), np.array([3, 7, -9, 0]))
     for mode in ("wrap", "clip"):

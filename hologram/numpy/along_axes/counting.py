@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,9 @@ from hologram.numpy.creation import arange, full, rounded_product, zeros
 from hologram.numpy.elementwise.functions import where as chosen
 from hologram.numpy.shaping.joining import concat, stack
 from hologram.support.user_lines import located
-from hologram.trace.checks import integer, items
+from hologram.trace.checks import computed, integer, items, number
+from hologram.trace.convert import tensor
+from hologram.trace.operators import promoted
 from hologram.trace.recorder import cast_node
 from hologram.trace.tensor import Tensor
 
@@ -36,11 +39,11 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0, *, length: int 
     >>> hnp.bincount([0, 2, 2], weights=[0.5, 1.0, 1.5])
     Tensor([0.5, 0. , 2.5], dtype=float32)
     """
-    node = array(x, "bincount")
+    node = array(np.zeros(0, np.int64) if isinstance(x, (list, tuple)) and not x else x, "bincount")
     if not node.dtype.is_integer or len(node.shape) != 1:
         raise located(DTypeError(f"bincount takes integers along one axis, not {node.dtype}{list(node.shape)}"))
     if length is None:
-        known = known_values(x, "bincount without length")
+        known = known_values(x, "bincount without length") if node.shape != (0,) else np.zeros(0, np.int64)
         if known.size and known.min() < 0:
             raise located(ArgumentError("bincount: a negative number"))
         length = int(known.max()) + 1 if known.size else 0
@@ -64,13 +67,15 @@ def _counted_in(x: Tensor) -> np.dtype:
 def histogram_bin_edges(x: Any, /, bins: Any = 10, range: Any = None) -> Tensor:
     """Edges (bins + 1,) of ``bins`` bins of equal width over ``range``, by default from the least element to the largest.
 
-    Edges that are given as ``bins`` come back as an array. The names of rules that NumPy takes are not known. Raises ArgumentError for fewer
-    than one bin, for known edges that are not in order, and for a known range that is infinite, NaN or ends before it begins; ShapeError for edges
-    of more than one axis.
+    Edges that are given as ``bins`` come back as an array. With the name of one of NumPy's rules, as ``"auto"``, the number of bins follows from the
+    values of ``x``, which must be known. Raises ArgumentError for another name, for fewer than one bin, for known edges that are not in order, and
+    for a known range that is infinite, NaN or ends before it begins; ShapeError for edges of more than one axis.
 
     >>> hnp.histogram_bin_edges([1.0, 3.0, 2.0], bins=4)
     Tensor([1. , 1.5, 2. , 2.5, 3. ], dtype=float32)
     """
+    if isinstance(bins, str):
+        return _edges_by_rule(x, bins, range)
     if not isinstance(bins, (int, np.integer)):
         edges = wrap(array(bins, "histogram"))
         if edges.ndim != 1:
@@ -84,17 +89,45 @@ def histogram_bin_edges(x: Any, /, bins: Any = 10, range: Any = None) -> Tensor:
     kind = _counted_in(values)
     if range is None:
         low, high = (min(values), max(values)) if values.size != 0 else (zeros(()), full((), 1.0))
-    else:
-        if len(ends := items(range, "histogram", "two ends")) != 2:
-            raise located(ArgumentError(f"histogram: a range has two ends, not {len(ends)}"))
-        if all(isinstance(v, (int, float, np.number)) for v in ends) and not -np.inf < ends[0] <= ends[1] < np.inf:
-            raise located(ArgumentError(f"histogram: a range has finite ends, the smaller one first: not {ends[0]} and {ends[1]}"))
-        low, high = (wrap(array(v, "histogram")) for v in ends)
-    low, high = low.astype(kind), high.astype(kind)
+        return _even_edges(low, high, int(bins), kind)
+    if len(ends := items(range, "histogram", "two ends")) != 2:
+        raise located(ArgumentError(f"histogram: a range has two ends, not {len(ends)}"))
+    if not all(isinstance(v, (int, float, np.number)) for v in ends):
+        (_, first, last), of, _ = promoted("histogram", (zeros((), dtype=kind), *ends))
+        return _even_edges(wrap(first), wrap(last), int(bins), of.np)
+    if not -np.inf < ends[0] <= ends[1] < np.inf:
+        raise located(ArgumentError(f"histogram: a range has finite ends, the smaller one first: not {ends[0]} and {ends[1]}"))
+    return _known_edges(ends[0], ends[1], int(bins), kind)
+
+
+def _edges_by_rule(x: Any, rule: str, range: Any) -> Tensor:
+    """Edges whose number NumPy's rule of that name finds for the values of ``x``."""
+    known = known_values(x, f"histogram with bins={rule!r}")
+    ends = [] if range is None else [number(v, "histogram", "an end") for v in items(range, "histogram", "two ends")]
+    try:
+        count = len(np.histogram_bin_edges(known, rule, (ends[0], ends[-1]) if ends else None)) - 1
+    except ValueError as e:
+        raise located(ArgumentError(f"histogram: bins={rule!r}: {e}")) from None
+    return histogram_bin_edges(x, count, range)
+
+
+def _even_edges(low: Tensor, high: Tensor, bins: int, kind: np.dtype) -> Tensor:
+    """Edges of computed ends, in the type that statistics of ``kind`` are computed in."""
+    wide = dtypes.compute_type(dtypes.of(kind))
+    low, high = low.astype(wide), high.astype(wide)
     flat = low == high
     low, high = chosen(flat, low - 0.5, low), chosen(flat, high + 0.5, high)
-    steps = rounded_product(array(arange(int(bins)).astype(kind), "histogram"), array((high - low) / int(bins), "histogram"))
-    return concat([low + wrap(steps), high.reshape(1)])
+    steps = rounded_product(array(arange(bins).astype(wide), "histogram"), array((high - low) / bins, "histogram"))
+    return concat([low + wrap(steps), high.reshape(1)]).astype(kind)
+
+
+def _known_edges(low: Any, high: Any, bins: int, kind: np.dtype) -> Tensor:
+    """Edges of ends that are numbers: computed in float64, so that ends which ``kind`` cannot hold still give the edges between them. NumPy's numbers
+    widen the edges, as they widen arrays."""
+    _, of, _ = promoted("histogram", (zeros((), dtype=kind), low, high))
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return tensor(computed("histogram", bins + 1, 8, lambda: np.linspace(float(low), float(high), bins + 1)), dtype=of)
 
 
 def histogram(x: Any, /, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> tuple[Tensor, Tensor]:
@@ -107,6 +140,8 @@ def histogram(x: Any, /, bins: Any = 10, range: Any = None, density: bool = Fals
     >>> counts, edges
     (Tensor([1, 2, 1], dtype=int64), Tensor([1., 2., 3., 4.], dtype=float32))
     """
+    if isinstance(bins, str) and weights is not None:
+        raise located(ArgumentError(f"histogram: bins={bins!r} is a rule for elements without weights"))
     edges = histogram_bin_edges(x, bins, range)
     last = edges.shape[0] - 1
     place, inside = _bins(edges, wrap(array(x, "histogram")).reshape(-1))
@@ -131,8 +166,9 @@ def histogramdd(sample: Any, /, bins: Any = 10, range: Any = None, density: bool
     """Histogram of points in d dimensions: counts of the cells of a grid, and a list of the edges of each axis.
 
     Points are the rows of the array ``sample`` (n, d), or a sequence of their d coordinates, arrays (n,).
-    ``bins`` is a number, or a number or edges for each axis; ``range`` None or a pair for each axis. Counts are floats; ``weights`` and
-    ``density`` are as for :func:`histogram`. Raises ShapeError for more than two axes, ArgumentError for bins or ranges of another number.
+    ``bins`` is a number, or a number or edges for each axis; ``range`` None or a pair for each axis. Counts are floats no narrower than the default
+    ones; ``weights`` and ``density`` are as for :func:`histogram`. Raises ShapeError for more than two axes, ArgumentError for bins or ranges of
+    another number.
 
     >>> counts, edges = hnp.histogramdd(([0.0, 1.0, 1.0], [0.0, 1.0, 0.9]), bins=2)
     >>> counts
@@ -156,9 +192,10 @@ def histogramdd(sample: Any, /, bins: Any = 10, range: Any = None, density: bool
         place, there = _bins(e, points[:, i])
         cell, inside = cell * shape[i] + place, inside & there
     cells = prod(shape)
-    w: Any = 1.0 if weights is None else wrap(array(weights, "histogramdd")).reshape(-1)
-    kind = _counted_in(points) if points._aval()[1].is_float else edges[0].dtype
-    counts = zeros(cells, dtype=kind).at[chosen(inside, cell, cells)].add(w).reshape(shape)
+    w = full((), 1) if weights is None else wrap(array(weights, "histogramdd")).reshape(-1)
+    kind = functools.reduce(dtypes.promote, (dtypes.of(_counted_in(t)) for t in (points, w)), dtypes.default_float)
+    sums = zeros(cells, dtype=dtypes.int64 if weights is None else kind).at[chosen(inside, cell, cells)].add(w)
+    counts = sums.reshape(shape).astype(kind)
     if density:
         total = counts.sum()
         for i, e in enumerate(edges):

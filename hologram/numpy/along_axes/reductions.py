@@ -25,7 +25,7 @@ from hologram.primitives import reductions as rows
 from hologram.primitives.complex.parts import complex_
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
-from hologram.trace.checks import number
+from hologram.trace.checks import number, truth
 from hologram.trace.convert import tensor
 from hologram.trace.lean_reductions import lean_reduction
 from hologram.trace.operators import broadcast_shapes, extent_node, node_of, promoted, with_tensors
@@ -42,7 +42,7 @@ __all__ = [
 def _reduce(op: Op, node: Node, axis: Any, keepdims: bool, what: str) -> Node:
     axes = axes_of(axis, len(node.shape), what)
     result = record(op, (node,), (axes,)) if axes else node
-    return _kept(result, node, axes) if keepdims else result
+    return _kept(result, node, axes) if truth(keepdims, what, "keepdims") else result
 
 
 def _kept(result: Node, node: Node, axes: tuple[int, ...]) -> Node:
@@ -92,7 +92,7 @@ def _folded(op: Op, combine: str, node: Node, axis: Any, keepdims: bool, initial
     """The reduction, and ``initial`` as one more element of it if it is not None."""
     if initial is None:
         return wrap(_reduce(op, node, axis, keepdims, what))
-    axes = axes_of(axis, len(node.shape), what)
+    axes, keepdims = axes_of(axis, len(node.shape), what), truth(keepdims, what, "keepdims")
     if 0 in [node.shape[a] for a in axes]:
         rest = tuple(1 if i in axes else n for i, n in enumerate(node.shape) if keepdims or i not in axes)
         return full(rest, initial, dtype=node.dtype)
@@ -276,7 +276,8 @@ def _arg(op: Op, x: Any, axis: int | None, keepdims: bool) -> Tensor:
         *_, extremes = _complex_extremes(wrap(flat), "maximum" if op is rows.argmax else "minimum", (a,))
         op, flat = rows.argmax, cast_node(array(extremes, op.name), dtypes.uint8)
     result = record(op, (flat,), (a,))
-    return wrap(_kept(result, node, tuple(range(len(node.shape))) if axis is None else (a,)) if keepdims else result)
+    kept = truth(keepdims, op.name, "keepdims")
+    return wrap(_kept(result, node, tuple(range(len(node.shape))) if axis is None else (a,)) if kept else result)
 
 
 @lean_reduction(rows.argmax)
@@ -422,21 +423,21 @@ def average(x: Any, /, axis: Any = None, weights: Any = None, returned: bool = F
         total = sum(full(values.shape, 1, dtype=np.int64), axis, keepdims=keepdims) if returned else found
     else:
         values, weights = (as_tensor(a, "average") for a in with_tensors((x, weights), "average"))
-        shares = _along(values, weights, axis)
+        shares = weights_along(values, weights, axis, "average")
         total = sum(shares, axis, keepdims=keepdims)
         found = sum(values * shares, axis, keepdims=keepdims) / total
     return (found, total.astype(found.dtype)) if returned else found
 
 
-def _along(values: Tensor, weights: Tensor, axis: Any) -> Tensor:
+def weights_along(values: Tensor, weights: Tensor, axis: Any, what: str) -> Tensor:
     """Weights of the axes ``axis`` of ``values``, in its shape."""
     if weights.shape == values.shape:
         return weights
-    named = [] if axis is None else [axis_of(a, values.ndim, "average") for a in (axis if isinstance(axis, (tuple, list)) else [axis])]
+    named = [] if axis is None else [axis_of(a, values.ndim, what) for a in (axis if isinstance(axis, (tuple, list)) else [axis])]
     if axis is None or weights.shape != tuple(values.shape[a] for a in named):
         wanted = "" if axis is None else f" or {[values.shape[a] for a in named]}, that of axis {axis}"
-        raise located(ShapeError(f"average: weights of shape {list(weights.shape)}, not {list(values.shape)}, that of the values{wanted}"))
-    ordered = permuted(array(weights, "average"), sorted(range(len(named)), key=lambda i: named[i]))
+        raise located(ShapeError(f"{what}: weights of shape {list(weights.shape)}, not {list(values.shape)}, that of the values{wanted}"))
+    ordered = permuted(array(weights, what), sorted(range(len(named)), key=lambda i: named[i]))
     return broadcast_to(wrap(reshaped(ordered, tuple(n if a in named else 1 for a, n in enumerate(values.shape)))), values.shape)
 
 
@@ -445,7 +446,7 @@ def logsumexp(x: Any, /, axis: Any = None, b: Any = None, keepdims: bool = False
 
     ``b``, by default 1, are factors and ``where`` tells which elements count; both broadcast with ``x``. A negative sum is NaN, unless with
     ``return_sign``: then the result is a pair, the logarithm of its magnitude and its sign. The result has the float type of ``x`` and ``b``,
-    float32 for integers; beside a sign the logarithm is real. Raises ShapeError over no elements.
+    float32 for integers; beside a sign the logarithm is real. Over no elements it is ``-inf``.
 
     >>> hnp.logsumexp([1000.0, 1000.0])
     Tensor(1000.6932, dtype=float32)
@@ -457,7 +458,8 @@ def logsumexp(x: Any, /, axis: Any = None, b: Any = None, keepdims: bool = False
     node, result = inexact(x, None, "logsumexp")
     values = wrap(included(node, where, -np.inf, "logsumexp"))
     counted = values if b is None else select(b == 0, -np.inf, values)
-    top = max(real(counted) if result.is_complex else counted, axis, keepdims=True)
+    least = -np.inf if 0 in node.shape else None
+    top = max(real(counted) if result.is_complex else counted, axis, keepdims=True, initial=least)
     top = select(FUNCTIONS["isfinite"](top), top, 0.0)
     terms = FUNCTIONS["exp"](values - top) if b is None else _times_exp(b.astype(values.dtype), values - top)
     total = sum(terms, axis, keepdims=True)

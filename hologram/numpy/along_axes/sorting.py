@@ -108,20 +108,20 @@ def argpartition(x: Any, kth: Any, /, axis: int | None = -1) -> Tensor:
 
 
 def lexsort(keys: Any, /, axis: int = -1) -> Tensor:
-    """Indices (n,) that sort by several keys: by the last one, among equals by the one before it, and so on.
+    """Indices that sort by several keys along ``axis``: by the last one, among equals by the one before it, and so on; of the shape of a key.
 
-    Raises ShapeError for keys that are not vectors, ArgumentError for none.
+    Raises ShapeError for keys of different shapes or without axes, ArgumentError for none.
 
     >>> hnp.lexsort(([2, 1, 3], [1, 1, 0]))
     Tensor([2, 1, 0], dtype=int64)
     """
-    order: Tensor | None = None
-    for key in items(keys, "lexsort", "keys"):
-        values = wrap(array(key, "lexsort"))
-        if values.ndim != 1:
-            raise located(ShapeError(f"lexsort takes keys of one axis, not of shape {list(values.shape)}"))
-        by = argsort(values if order is None else values[order])
-        order = by if order is None else order[by]
-    if order is None:
+    values = [wrap(array(key, "lexsort")) for key in items(keys, "lexsort", "keys")]
+    if not values:
         raise located(ArgumentError("lexsort takes at least one key"))
+    if any(v.ndim == 0 or v.shape != values[0].shape for v in values):
+        raise located(ShapeError(f"lexsort takes keys of one shape, with axes, not of shapes {[list(v.shape) for v in values]}"))
+    a = axis_of(axis, values[0].ndim, "lexsort")
+    order = argsort(values[0], a)
+    for key in values[1:]:
+        order = take_along_axis(order, argsort(take_along_axis(key, order, a), a), a)
     return order

@@ -12,19 +12,20 @@ from hologram.errors import ArgumentError, ShapeError
 from hologram.numpy.along_axes.reductions import cumsum, sum
 from hologram.numpy.along_axes.searching import searchsorted
 from hologram.numpy.along_axes.sorting import argsort
-from hologram.numpy.arguments import array, array_as, axis_of, wrap
+from hologram.numpy.arguments import array, array_as, as_tensor, axis_of, wrap
 from hologram.numpy.arrangement.manipulation import diff, flip
 from hologram.numpy.arrangement.padding import pad
-from hologram.numpy.complexes import conj
+from hologram.numpy.complexes import conj, imag, real
 from hologram.numpy.creation import arange, zeros
 from hologram.numpy.elementwise.functions import FUNCTIONS, where
 from hologram.numpy.indexing.read import take
 from hologram.numpy.indexing.slices import sliced
 from hologram.numpy.shaping.joining import concat
 from hologram.numpy.shaping.shapes import moveaxis
+from hologram.primitives.complex.parts import complex_
 from hologram.support.user_lines import located
 from hologram.trace.operators import promoted
-from hologram.trace.recorder import cast_node
+from hologram.trace.recorder import cast_node, record
 from hologram.trace.tensor import Tensor
 
 __all__ = ["convolve", "correlate", "ediff1d", "gradient", "interp", "polyval", "trapezoid", "unwrap", "vander"]
@@ -86,13 +87,15 @@ def correlate(x: Any, v: Any, /, mode: str = "valid") -> Tensor:
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Tensor:
     """Piecewise linear interpolation at ``x`` through the points ``(xp, fp)``, ``xp`` ascending.
 
-    The result has the shape of ``x``. Beyond the points it is ``left`` and ``right``, by default the first and the last value; at a knot its value,
-    whatever lies beside it. With ``period`` the points, in any order, repeat at that distance, and nothing lies beyond. Raises ShapeError for points
-    of more than one axis, ArgumentError for a period of 0.
+    The result has the shape of ``x``; values ``fp`` may be complex. Beyond the points it is ``left`` and ``right``, by default the first and the last
+    value; at a knot its value, whatever lies beside it. With ``period`` the points, in any order, repeat at that distance, and nothing lies beyond.
+    Raises ShapeError for points of more than one axis, ArgumentError for a period of 0.
 
     >>> hnp.interp([0.5, 2.5, 9.0], [0.0, 1.0, 3.0], [0.0, 10.0, 20.0])
     Tensor([ 5. , 17.5, 20. ], dtype=float32)
     """
+    if array(fp, "interp").dtype.is_complex:
+        return _interp_of_parts(x, xp, fp, left, right, period)
     (at, xs, ys), _, _ = promoted("interp", (x, xp, fp), dtypes.to_inexact)
     points, knots, heights = wrap(at), wrap(xs), wrap(ys)
     if len(xs.shape) != 1 or xs.shape != ys.shape or xs.shape[0] == 0:
@@ -120,6 +123,15 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     inside = where(points == x1, where(FUNCTIONS["isfinite"](slope), falling, y1), inside)  # the last knot, whose derivative is that of its left
     inside = where(points < knots[0], heights[0] if left is None else left, inside)
     return where(points > knots[-1], heights[-1] if right is None else right, inside)
+
+
+def _interp_of_parts(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any) -> Tensor:
+    """:func:`interp` of complex values: of their real parts, and of their imaginary ones."""
+    found = []
+    for part in (real, imag):
+        heights, low, high = (None if v is None else part(as_tensor(v, "interp")) for v in (fp, left, right))
+        found.append(array(interp(x, xp, heights, low, high, period), "interp"))
+    return wrap(record(complex_, tuple(found)))
 
 
 def gradient(x: Any, *spacing: Any, axis: Any = None, edge_order: int = 1) -> Any:

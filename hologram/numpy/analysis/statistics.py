@@ -11,7 +11,7 @@ from hologram import dtypes
 from hologram.errors import ArgumentError, ShapeError
 from hologram.ir.symbolic import prod
 from hologram.numpy.along_axes import reductions as plain
-from hologram.numpy.along_axes.sorting import sort
+from hologram.numpy.along_axes.sorting import argsort, sort
 from hologram.numpy.arguments import array, axes_of, permuted, reshaped, wrap
 from hologram.numpy.arrangement.manipulation import diagonal_values
 from hologram.numpy.complexes import conj, squared_modulus
@@ -23,7 +23,7 @@ from hologram.numpy.shaping.joining import concat
 from hologram.numpy.shaping.shapes import moveaxis
 from hologram.support.user_lines import located
 from hologram.trace.array_classes import known_array
-from hologram.trace.checks import choice, number
+from hologram.trace.checks import choice, number, truth
 from hologram.trace.recorder import cast_node
 from hologram.trace.replayed import replayed
 from hologram.trace.symbolic_extent import Extent
@@ -120,71 +120,105 @@ def _inside(place: Tensor, count: Tensor) -> Tensor:
     return FUNCTIONS["maximum"](FUNCTIONS["minimum"](place, count - 1), 0)
 
 
-def _quantile(x: Any, q: Any, axis: Any, method: str, keepdims: bool, skip_nan: bool, what: str) -> Tensor:
+def _quantile(x: Any, q: Any, axis: Any, method: str, keepdims: bool, skip_nan: bool, what: str, weights: Any = None) -> Tensor:
     choice(method, what, "method", _METHODS)
     lines, axes, shape = _lines(x, axis, what)
     if lines.shape[-1] == 0:
         raise located(ShapeError(f"{what}: no elements along axes {list(axes)} of shape {list(shape)}"))
     share = _share(q, what).astype(dtypes.float64 if lines.dtype.itemsize == 8 else dtypes.float32)
-    ordered = sort(lines)
     nans = plain.sum(_isnan(lines), -1, keepdims=True)
     count = lines.shape[-1] - nans if skip_nan else lines.shape[-1] + nans * 0
-    rows = len(lines.shape) - 1
-    place = _place(share.reshape((1,) * rows + (-1,)), count, method)
-    low = FUNCTIONS["floor"](place)
-    at = low.astype(dtypes.int64)
-    below, above = [take_along_axis(ordered, _inside(i, count), -1) for i in (at, at + 1)]
-    found = _between(below, above, _part(place, low, method).astype(lines.dtype))
+    along = share.reshape((1,) * (len(lines.shape) - 1) + (-1,))
+    if weights is None:
+        found = _of_equal_elements(lines, along, count, method)
+    else:
+        found = _of_weighted_elements(lines, along, _weights(x, axis, weights, method, what), skip_nan)
     nothing = count == 0 if skip_nan else nans > 0
     found = where_(nothing, float("nan"), found)
-    kept = tuple(1 if i in axes else n for i, n in enumerate(shape)) if keepdims else lines.shape[:-1]
+    kept = tuple(1 if i in axes else n for i, n in enumerate(shape)) if truth(keepdims, what, "keepdims") else lines.shape[:-1]
     return moveaxis(found, -1, 0).reshape((*share.shape, *kept))
 
 
+def _of_equal_elements(lines: Tensor, share: Tensor, count: Tensor, method: str) -> Tensor:
+    """Quantiles of the first ``count`` of sorted lines."""
+    ordered = sort(lines)
+    place = _place(share, count, method)
+    low = FUNCTIONS["floor"](place)
+    at = low.astype(dtypes.int64)
+    below, above = [take_along_axis(ordered, _inside(i, count), -1) for i in (at, at + 1)]
+    return _between(below, above, _part(place, low, method).astype(lines.dtype))
+
+
+def _weights(x: Any, axis: Any, weights: Any, method: str, what: str) -> Tensor:
+    """The weights of the elements of :func:`_lines`, in float64. Raises ArgumentError for another method than the one that NumPy has weights for, and
+    for
+    known ones that are negative."""
+    if method != "inverted_cdf":
+        raise located(ArgumentError(f"{what}: with weights the method is 'inverted_cdf', not {method!r}"))
+    if type(weights) is not Tensor and (known_array(weights, what) < 0).any():
+        raise located(ArgumentError(f"{what}: a weight is negative"))
+    values, of = (wrap(array(v, what)) for v in (x, weights))
+    return _lines(plain.weights_along(values, of, axis, what).astype(dtypes.float64), axis, what)[0]
+
+
+def _of_weighted_elements(lines: Tensor, share: Tensor, weights: Tensor, skip_nan: bool) -> Tensor:
+    """The first elements up to which, in order, there is such a share of all weights; the first that has a weight where that is 0; NaN where
+    the weights have no sum."""
+    if skip_nan:
+        weights = where_(_isnan(lines), 0.0, weights)
+    order = argsort(lines)
+    sums = plain.cumsum(take_along_axis(weights, order, -1), -1)
+    total = sums[..., -1:]
+    reached = where_(sums == 0, -1.0, sums / total).astype(share.dtype)
+    before = plain.sum(reached[..., None] < share[..., None, :], -2)
+    found = take_along_axis(take_along_axis(lines, order, -1), FUNCTIONS["minimum"](before, lines.shape[-1] - 1), -1)
+    return where_((total > 0) & FUNCTIONS["isfinite"](total), found, float("nan"))
+
+
 @replayed(1)
-def quantile(x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
+def quantile(x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None) -> Tensor:
     """The values below which the shares ``q``, from 0 to 1, of the elements over ``axis`` are.
 
     The axes of ``q`` come first in the result. ``method`` is one of NumPy's: ``linear``, ``lower``, ``higher``, ``midpoint`` and ``nearest`` go by
     the share of the way from the first element to the last; ``hazen``, ``weibull``, ``median_unbiased``, ``normal_unbiased``, ``inverted_cdf``,
-    ``averaged_inverted_cdf``, ``interpolated_inverted_cdf`` and ``closest_observation`` by that of a distribution. NaN where an element is NaN.
-    Floats keep their type, integers give float32. Raises ShapeError over no elements, ArgumentError for another method, and for known shares out
-    of range.
+    ``averaged_inverted_cdf``, ``interpolated_inverted_cdf`` and ``closest_observation`` by that of a distribution. ``weights``, of the shape of ``x``
+    or of its extents along ``axis``, say how much each element counts, for ``inverted_cdf`` alone. NaN where an element is NaN. Floats keep their
+    type, integers give float32. Raises ShapeError over no elements, ArgumentError for another method, and for known shares out of range.
 
     >>> hnp.quantile([1.0, 2.0, 3.0, 4.0], 0.5)
     Tensor(2.5, dtype=float32)
     >>> hnp.quantile([1.0, 2.0, 3.0, 4.0], [0.25, 0.75], method="lower")
     Tensor([1., 3.], dtype=float32)
     """
-    return _quantile(x, q, axis, method, keepdims, False, "quantile")
+    return _quantile(x, q, axis, method, keepdims, False, "quantile", weights)
 
 
-def nanquantile(x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
+def nanquantile(x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None) -> Tensor:
     """:func:`quantile` of the elements that are not NaN; NaN where all are.
 
     >>> hnp.nanquantile([1.0, hnp.nan, 3.0], 0.5)
     Tensor(2., dtype=float32)
     """
-    return _quantile(x, q, axis, method, keepdims, True, "nanquantile")
+    return _quantile(x, q, axis, method, keepdims, True, "nanquantile", weights)
 
 
 @replayed(1)
-def percentile(x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
+def percentile(x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None) -> Tensor:
     """:func:`quantile` with shares ``q`` in percent, from 0 to 100.
 
     >>> hnp.percentile([1.0, 2.0, 3.0, 4.0, 5.0], 25)
     Tensor(2., dtype=float32)
     """
-    return _quantile(x, _share(q, "percentile", 100.0) / 100, axis, method, keepdims, False, "percentile")
+    return _quantile(x, _share(q, "percentile", 100.0) / 100, axis, method, keepdims, False, "percentile", weights)
 
 
-def nanpercentile(x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Tensor:
+def nanpercentile(x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None) -> Tensor:
     """:func:`percentile` of the elements that are not NaN; NaN where all are.
 
     >>> hnp.nanpercentile([1.0, hnp.nan, 3.0], 50)
     Tensor(2., dtype=float32)
     """
-    return _quantile(x, _share(q, "nanpercentile", 100.0) / 100, axis, method, keepdims, True, "nanpercentile")
+    return _quantile(x, _share(q, "nanpercentile", 100.0) / 100, axis, method, keepdims, True, "nanpercentile", weights)
 
 
 @replayed(1)

@@ -76,7 +76,12 @@ def insert(x: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
     """
     t, a = _flat(x, axis, "insert")
     n = t.shape[a]
-    at = np.atleast_1d(np.arange(n)[obj] if isinstance(obj, slice) else _places(obj, n, n, "insert"))
+    at = np.arange(n)[obj] if isinstance(obj, slice) else _places(obj, n, n, "insert")
+    if at.dtype == np.bool_:  # a mask, which may be shorter or longer: its last place may be behind the last element
+        if at.ndim != 1 or at[n + 1 :].any():
+            raise located(ArgumentError(f"insert: a mask of shape {list(at.shape)} for an axis of extent {n}"))
+        at = np.flatnonzero(at)
+    at = np.atleast_1d(at)
     new = wrap(array_as(values, t._aval()[1], "insert"))
     if at.size == 1 and new.ndim:  # as many as there are values
         new = new if axis is None else new.reshape((*[1] * (t.ndim - new.ndim), *new.shape))

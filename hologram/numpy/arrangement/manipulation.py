@@ -26,7 +26,7 @@ from hologram.primitives.indexing import gather
 from hologram.primitives.movement import pad as pad_row
 from hologram.support.user_lines import located
 from hologram.trace.array_classes import known_array
-from hologram.trace.checks import integer, items, shape_of
+from hologram.trace.checks import has_items, integer, items, shape_of
 from hologram.trace.decisions import decided, least
 from hologram.trace.operators import extent_node
 from hologram.trace.recorder import cast_node, constant, plain, record
@@ -139,8 +139,9 @@ def _rolled_array(x: np.ndarray, shift: int, axis: int | None) -> np.ndarray:
 def roll(x: Any, /, shift: Any, axis: Any = None) -> Tensor:
     """Shifts elements along ``axis`` by ``shift`` places; what leaves at one end comes in at the other.
 
-    ``axis`` may be a tuple, and ``shift`` too; for None the elements are shifted as if flattened. A shift may be computed, a scalar Tensor. The
-    result, of the shape of ``x``, is new. Raises ShapeError where the numbers of shifts and axes differ.
+    ``axis`` may be a tuple, and ``shift`` too; for None the elements are shifted as if flattened. One shift is for all axes, several shifts of one
+    axis add up. A shift may be computed, a scalar Tensor. The result, of the shape of ``x``, is new. Raises ShapeError where the numbers of shifts
+    and axes differ otherwise.
 
     >>> hnp.roll([1, 2, 3, 4], 1)
     Tensor([4, 1, 2, 3], dtype=int64)
@@ -153,14 +154,23 @@ def roll(x: Any, /, shift: Any, axis: Any = None) -> Tensor:
         return copied(_rolled_array(known, shift, axis), x._node.dtype)
     node = array(x, "roll")
     if axis is None:
-        return wrap(reshaped(_rolled_along(reshaped(node, (prod(node.shape),)), shift, 0), node.shape))
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
-    shifts = shift if isinstance(shift, (tuple, list)) else (shift,) * len(axes)
-    if len(shifts) != len(axes):
-        raise located(ShapeError(f"roll: {len(shifts)} shifts for {len(axes)} axes"))
+        line = reshaped(node, (prod(node.shape),))
+        for s in _paired(0, shift)[1]:
+            line = _rolled_along(line, s, 0)
+        return wrap(reshaped(line, node.shape))
+    axes, shifts = _paired(axis, shift)
     for s, a in zip(shifts, axes, strict=True):
         node = _rolled_along(node, s, axis_of(a, len(node.shape), "roll"))
     return wrap(node)
+
+
+def _paired(axis: Any, shift: Any) -> tuple[list[Any], list[Any]]:
+    """Axes and their shifts, of which one stands for several."""
+    axes, shifts = (list(v) if has_items(v) else [v] for v in (axis, shift))
+    n = len(shifts) if len(axes) == 1 else len(axes)
+    if len(shifts) not in (1, n):
+        raise located(ShapeError(f"roll: {len(shifts)} shifts for {len(axes)} axes"))
+    return axes * n if len(axes) == 1 else axes, shifts * n if len(shifts) == 1 else shifts
 
 
 @replayed(1)

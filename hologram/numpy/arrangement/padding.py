@@ -10,11 +10,12 @@ import numpy as np
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError, ShapeError
 from hologram.ir.node import Node
-from hologram.numpy.arguments import array, wrap
+from hologram.numpy.arguments import array, axis_of, wrap
 from hologram.numpy.arrangement import borders
+from hologram.numpy.arrangement.lines import apply_along_axis
 from hologram.primitives.movement import pad as pad_row
 from hologram.support.user_lines import located
-from hologram.trace.checks import choice, integer, items
+from hologram.trace.checks import choice, has_items, integer, items
 from hologram.trace.recorder import cast_node, constant, record
 from hologram.trace.tensor import Tensor
 
@@ -22,17 +23,24 @@ __all__ = ["pad"]
 
 
 def _pairs(widths: Any, ndim: int, what: str) -> list[tuple[int, int]]:
-    if isinstance(widths, (int, np.integer)):
-        return [(int(widths), int(widths))] * ndim
-    pairs = [tuple(w) if isinstance(w, (tuple, list, np.ndarray)) else w for w in items(widths, "pad", what)]
-    if len(pairs) == 2 and all(isinstance(w, (int, np.integer)) for w in pairs):
-        pairs = [tuple(pairs)]
-    if not all(isinstance(w, tuple) and len(w) in (1, 2) for w in pairs):
-        raise located(ArgumentError(f"pad: {what} {widths}: a number, a pair of them, or a pair for each axis"))
-    pairs = [(integer(w[0], "pad", "a width"), integer(w[-1], "pad", "a width")) for w in pairs]
-    if len(pairs) not in (1, ndim) or any(w < 0 for p in pairs for w in p):
-        raise located(ShapeError(f"pad: {what} {widths} for {ndim} axes"))
-    return pairs * ndim if len(pairs) == 1 else pairs
+    """A pair for each axis, of what broadcasts to pairs, or of a dictionary by axis. Raises ArgumentError for what are no integers, ShapeError for
+    negative ones, and for another number of axes."""
+    if isinstance(widths, dict):
+        by_axis = {axis_of(axis, ndim, "pad"): _pairs(width, 1, what)[0] for axis, width in widths.items()}
+        return [by_axis.get(axis, (0, 0)) for axis in range(ndim)]
+    given = _integers(widths, what)
+    try:
+        pairs = np.broadcast_to(np.array(given), (ndim, 2)).tolist()
+    except ValueError:
+        message = f"pad: {what} {widths} for {ndim} axes: a number, a pair of them, or a pair for each axis"
+        raise located(ArgumentError(message) if isinstance(given, list) and len({np.shape(w) for w in given}) > 1 else ShapeError(message)) from None
+    if any(w < 0 for pair in pairs for w in pair):
+        raise located(ShapeError(f"pad: {what} {widths}, of which one is negative"))
+    return [(before, after) for before, after in pairs]
+
+
+def _integers(widths: Any, what: str) -> Any:
+    return [_integers(w, what) for w in items(widths, "pad", what)] if has_items(widths) else integer(widths, "pad", f"one of {what}")
 
 
 def _fills(values: Any, dtype: DType, ndim: int, name: str) -> list[tuple[Node, Node]]:
@@ -89,19 +97,22 @@ def pad(
     x: Any,
     /,
     pad_width: Any,
-    mode: str = "constant",
+    mode: str | Callable[..., Any] = "constant",
     *,
     constant_values: Any = 0,
     end_values: Any = 0,
     stat_length: Any = None,
     reflect_type: str = "even",
+    **options: Any,
 ) -> Tensor:
     """Adds borders around an array, axis after axis.
 
-    ``pad_width`` is a number, a pair (before, after), or a pair for each axis; so are ``constant_values``, ``end_values`` and ``stat_length``.
+    ``pad_width`` is a number, a pair (before, after), a pair for each axis, or a dictionary of these by axis; but for the last, so are
+    ``constant_values``, ``end_values`` and ``stat_length``.
     ``mode``: ``constant``; ``edge``; ``reflect`` (without the edge itself) or ``symmetric`` (with it), of ``reflect_type`` ``even`` or ``odd``;
     ``wrap``; ``maximum``, ``mean``, ``median`` or ``minimum`` of ``stat_length`` elements at that side, of all for None; ``linear_ramp`` from
-    ``end_values`` to the edge; ``empty``, which is zeros. Raises ArgumentError for another mode, ShapeError for negative widths, widths of another
+    ``end_values`` to the edge; ``empty``, which is zeros; or a function ``mode(vector, pair, axis, options)`` of every vector with borders of zeros,
+    which assigns to the borders, or gives another vector. Raises ArgumentError for another mode, ShapeError for negative widths, widths of another
     number of axes, and for an axis without elements in other modes than ``constant`` and ``empty``.
 
     >>> hnp.pad([1, 2, 3], (1, 2))
@@ -114,6 +125,10 @@ def pad(
     node = array(x, "pad")
     ndim = len(node.shape)
     widths = _pairs(pad_width, ndim, "widths")
+    if callable(mode):
+        return _by_function(node, widths, mode, options)
+    if options:
+        raise located(ArgumentError(f"pad: mode {mode!r} takes no {', '.join(options)}"))
     if mode in ("constant", "empty"):
         fills = _fills(constant_values if mode == "constant" else 0, node.dtype, ndim, "constant_values")
         return wrap(_filled(node, widths, fills) if widths else node)
@@ -124,6 +139,19 @@ def pad(
                 raise located(ShapeError(f"pad: mode {mode} for axis {axis} of shape {list(node.shape)}, which has no elements"))
             node = add(node, axis, width)
     return wrap(node)
+
+
+def _by_function(node: Node, widths: list[tuple[int, int]], function: Callable[..., Any], options: dict[str, Any]) -> Tensor:
+    """Borders that a function of one vector after the other makes of zeros, axis after axis."""
+
+    def filled(vector: Tensor, axis: int) -> Any:
+        made = function(vector, widths[axis], axis, options)
+        return vector if made is None else made
+
+    x = wrap(_filled(node, widths, _fills(0, node.dtype, len(widths), "constant_values")) if widths else node)
+    for axis in range(len(widths)):
+        x = apply_along_axis(filled, axis, x, axis)
+    return x
 
 
 def _border_of(

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from hologram import dtypes
-from hologram.errors import DTypeError, ShapeError
+from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.symbolic import Int, prod
 from hologram.numpy.arguments import array, axis_of, permuted, reshaped, wrap
 from hologram.numpy.creation import count
+from hologram.numpy.elementwise.functions import where
 from hologram.numpy.indexing.known_windows import read_window, readable_window, steps_to
 from hologram.numpy.indexing.picked import picked
 from hologram.numpy.indexing.selection import Selection
@@ -91,12 +92,13 @@ def take_axis(node: Node, indices: Any, axis: int, what: str, beyond: str = "rai
 
 
 @replayed(2)
-def take(x: Any, /, indices: Any, axis: int | None = None, *, mode: str | None = None) -> Tensor:
+def take(x: Any, /, indices: Any, axis: int | None = None, *, mode: str | None = None, fill_value: Any = None) -> Tensor:
     """Elements, or slices, of ``x`` at ``indices`` along ``axis``; of ``x`` flattened for None.
 
-    The indices' axes take the place of ``axis``; negative ones count from the end. Known indices out of range raise IndexOutOfRange; computed
-    ones, those of Tensors, are clamped. With ``mode="wrap"`` indices count modulo the extent, with ``"clip"`` each is the nearest there is, 0 for
-    negative ones. Raises DTypeError for indices that are not integers.
+    The indices' axes take the place of ``axis``; negative ones count from the end. Known indices out of range raise IndexOutOfRange; computed ones,
+    those of Tensors, are clamped. With ``mode="wrap"`` indices count modulo the extent, with ``"clip"`` each is the nearest there is, 0 for negative
+    ones; with ``"fill"``, as in JAX, the elements of indices out of range are ``fill_value``, for None NaN, and of integers the least signed or
+    largest unsigned one. Raises DTypeError for indices that are not integers.
 
     >>> hnp.take([10, 20, 30], [2, 0])
     Tensor([30, 10], dtype=int64)
@@ -107,13 +109,37 @@ def take(x: Any, /, indices: Any, axis: int | None = None, *, mode: str | None =
     if axis is None:
         node, axis = reshaped(node, (prod(node.shape),)), 0
     a = axis_of(axis, len(node.shape), "take")
-    choice(mode or "raise", "take", "mode", ("clip", "raise", "wrap"))
+    choice(mode or "raise", "take", "mode", ("clip", "fill", "raise", "wrap"))
+    if fill_value is not None and mode != "fill":
+        raise located(ArgumentError(f"take: mode is 'fill' where fill_value is given, not {mode!r}"))
     known = indices if type(indices) is Tensor else known_array(indices, "take")
     if isinstance(known, np.ndarray) and known.dtype.kind not in "iu" and known.size:
         raise located(DTypeError(f"take: indices are integers, not {known.dtype}"))
     if mode in ("clip", "wrap") and node.shape[a] != 0:
         known = within(known, node.shape[a], mode, "take")
+    if mode == "fill":
+        return _filled(node, known, a, fill_value)
     return wrap(take_axis(node, known, a, "take", "clip" if mode == "clip" else "raise"))
+
+
+def _filled(node: Node, indices: Any, axis: int, fill: Any) -> Tensor:
+    """Elements at indices along ``axis``, and ``fill`` for those out of range."""
+    n = node.shape[axis]
+    at = wrap(array(indices, "take"))
+    if not at._aval()[1].is_integer:
+        raise located(DTypeError(f"take: indices are integers, not {at.dtype}"))
+    if fill is None:
+        kind = node.dtype
+        fill = (
+            float("nan") if kind.kind in "fc" else True if kind.kind == "b" else np.iinfo(kind.np).min if kind.kind == "i" else np.iinfo(kind.np).max
+        )
+    extent = wrap(extent_node(n, dtypes.int64))
+    inside = (at >= -extent) & (at < extent)
+    inside = wrap(reshaped(array(inside, "take"), (*at.shape, *(1,) * (len(node.shape) - axis - 1))))
+    if isinstance(n, int) and n == 0:
+        shape = (*node.shape[:axis], *at.shape, *node.shape[axis + 1 :])
+        return wrap(broadcast_node(cast_node(array(fill, "take"), node.dtype), shape))
+    return where(inside, wrap(take_axis(node, at, axis, "take")), wrap(cast_node(array(fill, "take"), node.dtype)))
 
 
 def within(indices: Any, n: Int, mode: str, what: str) -> Any:

@@ -46,7 +46,7 @@ def checked(indices: np.ndarray, n: int, what: str, beyond: str = "raise") -> np
     if beyond == "clip" and n:
         wide = np.clip(wide, -n, n - 1)
     elif beyond != "drop" and wide.size and not (-n <= wide.min() and wide.max() < n):
-        worst = wide.min() if wide.min() < -n else wide.max()
+        worst = indices.min() if wide.min() < -n else indices.max()
         raise located(IndexOutOfRange(f"{what}: index {worst} is out of range for an axis of extent {n}"))
     return np.where(wide < 0, wide + n, wide)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from hologram.numpy.arguments import array, as_tensor, axes_of, axis_of, extent,
 from hologram.numpy.creation import broadcast_common
 from hologram.numpy.indexing.views import is_contiguous, is_reshaped_in_place, viewed
 from hologram.support.user_lines import located
-from hologram.trace.checks import choice, items, shape_of
+from hologram.trace.checks import choice, has_items, items, shape_of
 from hologram.trace.operators import broadcast_node, broadcast_shapes
 from hologram.trace.tensor import Tensor
 
@@ -152,7 +152,7 @@ def moveaxis(x: Any, source: Any, destination: Any, /) -> Tensor:
     """
     node = array(x, "moveaxis")
     n = len(node.shape)
-    sources, targets = ([axis_of(a, n, "moveaxis") for a in (v if isinstance(v, (tuple, list)) else (v,))] for v in (source, destination))
+    sources, targets = ([axis_of(a, n, "moveaxis") for a in (v if has_items(v) else (v,))] for v in (source, destination))
     if len(set(sources)) != len(sources) or len(set(targets)) != len(targets) or len(sources) != len(targets):
         raise located(ShapeError(f"moveaxis: {source} does not pair with {destination}"))
     order = [a for a in range(n) if a not in sources]
@@ -185,40 +185,53 @@ def expand_dims(x: Any, /, axis: Any = 0) -> Tensor:
     Tensor([[1, 2, 3]], dtype=int64)
     """
     node = array(x, "expand_dims")
-    count = len(axis) if isinstance(axis, (tuple, list)) else 1
+    count = len(axis) if has_items(axis) else 1
     axes = axes_of(axis, len(node.shape) + count, "expand_dims", lists=True)
     rest = iter(node.shape)
     return viewed(x, node, reshaped(node, tuple(1 if i in axes else next(rest) for i in range(len(node.shape) + count))))
 
 
-def atleast_1d(x: Any, /) -> Tensor:
-    """At least one axis: a scalar becomes a vector of one element. A view. Takes one array, where NumPy takes several.
+def atleast_1d(*arrays: Any) -> Any:
+    """At least one axis: a scalar becomes a vector of one element. A view; a tuple of views where there are several arrays.
 
     >>> hnp.atleast_1d(5)
     Tensor([5], dtype=int64)
     """
-    node = array(x, "atleast_1d")
-    return viewed(x, node, node if node.shape else reshaped(node, (1,)))
+    return _of_each(arrays, lambda x: _with_rank(x, 1, "atleast_1d"))
 
 
-def atleast_2d(x: Any, /) -> Tensor:
-    """At least two axes: a vector becomes a row. A view. Takes one array, where NumPy takes several.
+def atleast_2d(*arrays: Any) -> Any:
+    """At least two axes: a vector becomes a row. A view; a tuple of views where there are several arrays.
 
     >>> hnp.atleast_2d([1, 2])
     Tensor([[1, 2]], dtype=int64)
     """
-    node = array(x, "atleast_2d")
-    return viewed(x, node, node if len(node.shape) > 1 else reshaped(node, (1, *(node.shape or (1,)))))
+    return _of_each(arrays, lambda x: _with_rank(x, 2, "atleast_2d"))
 
 
-def atleast_3d(x: Any, /) -> Tensor:
-    """At least three axes: a vector (n,) becomes (1, n, 1), a matrix (m, n) becomes (m, n, 1). A view.
+def atleast_3d(*arrays: Any) -> Any:
+    """At least three axes: a vector (n,) becomes (1, n, 1), a matrix (m, n) becomes (m, n, 1). A view; a tuple of views of several arrays.
 
     >>> hnp.atleast_3d([1, 2]).shape
     (1, 2, 1)
     """
-    x = atleast_2d(x) if len(array(x, "atleast_3d").shape) != 1 else expand_dims(x, 0)
-    return x if x.ndim > 2 else expand_dims(x, -1)
+
+    def view(x: Any) -> Tensor:
+        row = _with_rank(x, 2, "atleast_3d")
+        return row if row.ndim > 2 else expand_dims(row, -1)
+
+    return _of_each(arrays, view)
+
+
+def _with_rank(x: Any, rank: int, what: str) -> Tensor:
+    """``x`` with axes of extent 1 before its own, ``rank`` in all."""
+    node = array(x, what)
+    return viewed(x, node, node if len(node.shape) >= rank else reshaped(node, (*(1,) * (rank - len(node.shape)), *node.shape)))
+
+
+def _of_each(arrays: tuple[Any, ...], view: Callable[[Any], Tensor]) -> Any:
+    """The view of one array, or the tuple of the views of several."""
+    return view(arrays[0]) if len(arrays) == 1 else tuple([view(x) for x in arrays])
 
 
 def broadcast_to(x: Any, /, shape: Any) -> Tensor:

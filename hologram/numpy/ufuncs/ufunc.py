@@ -94,13 +94,15 @@ class ufunc(functools.partial):  # called in C: a ``__call__`` in Python would d
             raise located(ArgumentError(f"{self.__name__}.{method}: there is {method} of {what} alone"))
         return folds.Fold(self.func, self.__name__, self.identity, self._reorderable)
 
-    def reduce(self, x: Any, /, axis: Any = 0, dtype: Any = None, keepdims: bool = False, *, initial: Any = None, where: Any = None) -> Tensor:
+    def reduce(
+        self, x: Any, /, axis: Any = 0, dtype: Any = None, out: None = None, keepdims: bool = False, initial: Any = None, where: Any = None
+    ) -> Tensor:
         """Folds ``x`` along ``axis``: ``f(f(x[0], x[1]), x[2])`` and so on. None, or a tuple of axes, folds several at once.
 
         ``add``, ``multiply``, ``maximum``, ``minimum``, ``logical_and`` and ``logical_or`` are :func:`sum` and its kin, with their types.
         Others fold in ``dtype``, by default in the type that the function gives of two elements. Functions with an identity, ``fmax`` and
         ``fmin`` take elements in any order, the rest from the first to the last. ``initial`` stands before the first element. ``where``
-        (bool, broadcast with ``x``) says which elements count.
+        (bool, broadcast with ``x``) says which elements count. ``out`` stands at NumPy's place and is None.
 
         Raises ShapeError over no elements without an identity, and for several axes where the order matters; ArgumentError for ``where``
         without identity and ``initial``, and for functions that have not two operands and one result; DTypeError where the function gives
@@ -111,6 +113,8 @@ class ufunc(functools.partial):  # called in C: a ``__call__`` in Python would d
         >>> hnp.bitwise_or.reduce([[1, 2], [4, 8]], axis=None)
         Tensor(15, dtype=int64)
         """
+        if out is not None:
+            raise located(ArgumentError(f"{self.__name__}.reduce: Tensors are not written into: out is None, and the result is used"))
         return folds.reduce(self._fold("reduce"), x, axis, dtype, keepdims, initial, where)
 
     def accumulate(self, x: Any, /, axis: int = 0, dtype: Any = None) -> Tensor:

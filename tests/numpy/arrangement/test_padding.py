@@ -41,6 +41,20 @@ def test_borders(options: dict[str, Any], everything: bool) -> None:
                 np.testing.assert_allclose(got, want, rtol=2e-7 if dtype == "float32" else 0, atol=1e-14 if dtype == "float64" else 0)
 
 
+def test_borders_that_a_function_makes() -> None:
+    def filled(vector: Any, pair: tuple[int, int], axis: int, options: dict[str, Any]) -> None:
+        vector[: pair[0]] = options["by"] * axis
+        vector[vector.shape[0] - pair[1] :] = vector[pair[0]]
+
+    x = _array((3, 4), "int64")
+    for widths in (2, ((1, 2), (0, 3)), {1: (2, 1)}):
+        want = np.pad(x, widths, filled, by=7)
+        for got in (hnp.pad(x, widths, filled, by=7), hg.jit(lambda x, w=widths: hnp.pad(x, w, filled, by=7))(x)):
+            np.testing.assert_array_equal(got, want)
+    given = hnp.pad([1, 2], 1, lambda vector, pair, axis, options: vector.at[0].set(9))  # a new value, where assignment is not wanted
+    np.testing.assert_array_equal(given, [9, 1, 2, 0])
+
+
 @pytest.mark.parametrize("options", OPTIONS, ids=_name)
 def test_borders_of_symbolic_extent(options: dict[str, Any]) -> None:
     if isinstance(options.get("stat_length", options.get("end_values")), tuple) and options["mode"] != "linear_ramp":
