@@ -327,3 +327,12 @@ def test_slopes_of_complex_numbers_are_conjugated(f, dtype: torch.dtype) -> None
     weights = torch.randn(5, dtype=torch.complex64)
     wanted, found = (torch.autograd.grad(g(x), x, weights)[0] for g in (f, compiled(f)))
     torch.testing.assert_close(found, wanted)
+
+
+@pytest.mark.parametrize("ends", [(4.3, 0), (-2.7, 9.9)])
+def test_integers_between_two_ends_begin_at_truncated_ones(ends: tuple[float, float]) -> None:
+    for f in (
+        lambda: torch.linspace(*ends, 50, dtype=torch.int64),
+        lambda: torch.linspace(torch.tensor(ends[0]), ends[1], 7, dtype=torch.int32),
+    ):
+        assert torch.equal(compiled(f)(), f())
