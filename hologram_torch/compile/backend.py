@@ -17,6 +17,7 @@ from hologram.settings import settings
 from hologram.support.lru_cache import Recent
 from hologram.support.precision import PRECISIONS
 from hologram_torch.compile.decompositions import decompositions
+from hologram_torch.compile.definitions import define
 from hologram_torch.compile.frozen import Frozen, parameters
 from hologram_torch.compile.fx_types import Sizes, Symbols, is_dynamic, sizes_of, symbols_of
 from hologram_torch.compile.partition import Partition
@@ -197,7 +198,7 @@ def make_backend(observe: Observer | None = None, precision: str = "standard", f
     """Returns a backend for ``torch.compile`` with these :class:`Options`; ``observe`` is told of every program that it makes."""
     options = Options(precision, freeze)
     forward, backward, inference = (_compiler(stage, options, observe) for stage in ("forward", "backward", "inference"))
-    return aot_autograd(
+    compiled = aot_autograd(
         fw_compiler=forward,
         bw_compiler=backward,
         inference_compiler=inference,
@@ -205,6 +206,12 @@ def make_backend(observe: Observer | None = None, precision: str = "standard", f
         decompositions=decompositions,
         keep_inference_input_mutations=True,  # assignments to arguments are a part of the graph
     )
+
+    def of_graph(module: fx.GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+        define(module)
+        return compiled(module, example_inputs)
+
+    return of_graph
 
 
 _with_options = functools.cache(functools.partial(make_backend, None))

@@ -14,7 +14,7 @@ from hologram.ir.symbolic import Expr
 from hologram.trace.tensor import Tensor
 from hologram_torch.aten.pointwise.elementwise import require_cpu
 from hologram_torch.aten.registry import implements
-from hologram_torch.aten.types import cast, tensor_of, type_of
+from hologram_torch.aten.types import cast, opmath, tensor_of, type_of
 
 
 def _filled(what: str, size: Sequence[int], value: Any, dtype: torch.dtype, options: dict[str, Any]) -> Tensor:
@@ -79,6 +79,32 @@ def arange(start: Any, end: Any, step: Any = 1, *, dtype: torch.dtype | None = N
     computed = torch.int64 if not of.is_floating_point else torch.float64 if of is torch.float64 else torch.float32
     steps = cast(hnp.arange(count), computed)
     return cast(tensor_of(start, computed) + steps * tensor_of(step, computed), of)
+
+
+def _truncated(value: Any) -> Any:
+    if type(value) is Tensor:
+        return cast(value, torch.int64)
+    return value if isinstance(value, Expr) else int(value)
+
+
+@implements("linspace", "linspace.Tensor_Tensor", "linspace.Tensor_Scalar", "linspace.Scalar_Tensor")
+def linspace(start: Any, end: Any, steps: int, *, dtype: torch.dtype | None = None, **options: Any) -> Tensor:
+    """Counts from both ends, which are met exactly. Those of integers are truncated first; torch's decomposition does not."""
+    require_cpu("linspace", options.get("device"))
+    is_complex = any(isinstance(v, complex) or (type(v) is Tensor and type_of(v).is_complex) for v in (start, end))
+    of = dtype or (torch.get_default_dtype().to_complex() if is_complex else torch.get_default_dtype())
+    computed = torch.float64
+    if of.is_floating_point or of.is_complex:
+        computed = opmath(of)
+    else:
+        start, end = _truncated(start), _truncated(end)
+    first, last = tensor_of(start, computed), tensor_of(end, computed)
+    if steps < 2:
+        return hnp.broadcast_to(cast(first, of), (steps,))
+    step = (last - first) / (steps - 1)
+    place = hnp.arange(steps)
+    from_first, to_last = cast(place, computed), cast(steps - 1 - place, computed)
+    return cast(hnp.where(place < steps // 2, first + step * from_first, last - step * to_last), of)
 
 
 @implements("tril_indices")

@@ -51,7 +51,8 @@ def ranges(name: str, args: Sequence[Any]) -> list[tuple[Tensor, int, int]]:
     if name == PUT:
         return [(args[1], -args[0].size, args[0].size)]
     if name == "aten::masked_scatter":
-        return [(hnp.sum(hnp.broadcast_to(args[1], args[0].shape), dtype=hnp.int64), 0, args[2].size + 1)]  # how many elements are taken
+        mask, _ = hnp.broadcast_arrays(args[1], args[0])
+        return [(hnp.sum(mask, dtype=hnp.int64), 0, args[2].size + 1)]  # how many elements are taken
     of = INDEX_ARGUMENTS.get(name)
     if of is None:
         return []
@@ -248,6 +249,7 @@ def _taken_in_turn(x: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
 @implements("masked_scatter")
 def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """Writes the elements of ``source``, one after the other, where ``mask`` is set."""
+    x, mask = hnp.broadcast_arrays(x, mask)
     if source.size == 0:
         return x
     wide, at = _taken_in_turn(x, mask)

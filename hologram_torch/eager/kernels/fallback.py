@@ -13,6 +13,7 @@ from torch._ops import OpOverload
 
 import hologram as hg
 from hologram.errors import UnsupportedError
+from hologram_torch import aten as table
 from hologram_torch.eager.kernels import host, variants
 from hologram_torch.eager.storage import values
 from hologram_torch.eager.storage.storages import impl_of, make
@@ -48,9 +49,18 @@ def _makes_from_numbers(op: OpOverload) -> bool:
 
 
 def _factory(op: OpOverload) -> Callable[..., Any]:
-    """The kernel of an ``out`` variant from torch's decomposition, which has to be told the type of the result."""
-    function = decomposition_table[op]
-    return variants.kernel(op, _on_values(function), typed=True)
+    """The kernel of an ``out`` variant from a row, or from torch's decomposition; both have to be told the type of the result."""
+    row = _row_of(op)
+    return variants.kernel(op, _on_values(decomposition_table[op]) if row is None else row, typed=True)
+
+
+def _row_of(op: OpOverload) -> Callable[..., Any] | None:
+    """The row of the op that makes what ``op`` writes, of the same arguments and options of its own; None where there is none."""
+    needed = [a.name for a in op._schema.arguments if a not in variants.written(op)]
+    for of in variants.overloads(op._schema.name.partition("::")[2]):
+        if not of._schema.is_mutable and [a.name for a in of._schema.arguments if not a.kwarg_only] == needed:
+            return table.lookup(of)
+    return None
 
 
 def kernel(op: OpOverload, of: OpOverload) -> Callable[..., Any]:

@@ -68,6 +68,8 @@ def kernel(op: OpOverload, function: Callable[..., Any], typed: bool = False) ->
         return _pointwise(op, function) if torch.Tag.pointwise in op.tags else _functional(op, function)
     if writes[0].kwarg_only:
         return _out(op, function, [a.name for a in writes], typed)
+    if writes[0] != op._schema.arguments[0]:  # statistics beside a result: the function has written them
+        return _functional(op, function)
     return _in_place(op, function)
 
 

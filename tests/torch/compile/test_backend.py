@@ -327,3 +327,30 @@ def test_slopes_of_complex_numbers_are_conjugated(f, dtype: torch.dtype) -> None
     weights = torch.randn(5, dtype=torch.complex64)
     wanted, found = (torch.autograd.grad(g(x), x, weights)[0] for g in (f, compiled(f)))
     torch.testing.assert_close(found, wanted)
+
+
+@pytest.mark.parametrize("ends", [(4.3, 0), (-2.7, 9.9)])
+def test_integers_between_two_ends_begin_at_truncated_ones(ends: tuple[float, float]) -> None:
+    for f in (
+        lambda: torch.linspace(*ends, 50, dtype=torch.int64),
+        lambda: torch.linspace(torch.tensor(ends[0]), ends[1], 7, dtype=torch.int32),
+    ):
+        assert torch.equal(compiled(f)(), f())
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_multilabel_margin_loss_ends_labels_at_the_first_minus_one(reduction: str) -> None:
+    labels = torch.tensor([[2, 0, -1, 3], [-1, 1, 1, 1], [3, 2, 1, 0], [3, 3, -1, 0]])
+    scores = torch.randn(4, 4, generator=torch.Generator().manual_seed(0))
+
+    def both(f, x: torch.Tensor, t: torch.Tensor) -> list[torch.Tensor]:
+        x = x.clone().requires_grad_()
+        loss = f(x, t)
+        return [loss, *torch.autograd.grad(loss.sum(), x)]
+
+    def by_name(x: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.multilabel_margin_loss(input=x, target=t, reduction=reduction)
+
+    for f in (by_name, torch.nn.MultiLabelMarginLoss(reduction=reduction)):
+        for args in ((scores, labels), (scores[3], labels[3])):
+            torch.testing.assert_close(both(compiled(f), *args), both(f, *args))

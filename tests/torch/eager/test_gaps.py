@@ -92,6 +92,38 @@ def test_tensors_of_numbers_have_the_type_that_is_asked_for(dtype: torch.dtype) 
     assert torch.kaiser_window(8, device=DEVICE).device.type == "hologram"
 
 
+@pytest.mark.parametrize("ends", [(4.3, 0), (-2.7, 9.9), (0, 2**53 + 5)], ids=str)
+def test_integers_between_two_ends_begin_at_truncated_ones(ends: tuple[float, float]) -> None:
+    for steps in (0, 1, 2, 7, 50):
+        wanted = torch.linspace(*ends, steps, dtype=torch.int64)
+        first, last = (torch.tensor(x, device=DEVICE) for x in ends)
+        for _ in range(2):
+            assert torch.equal(torch.linspace(*ends, steps, dtype=torch.int64, device=DEVICE).cpu(), wanted)
+            assert torch.equal(torch.linspace(*ends, steps, out=torch.empty(steps, dtype=torch.int64, device=DEVICE)).cpu(), wanted)
+            if ends[1] < 2**53:
+                assert torch.equal(torch.linspace(first, last, steps, dtype=torch.int64, device=DEVICE).cpu(), wanted)
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("is_differentiated", [False, True])
+def test_ops_that_write_to_other_arguments_than_the_first(training: bool, is_differentiated: bool) -> None:
+    x, scale = IMAGES.detach().clone().requires_grad_(is_differentiated), torch.tensor([0.5, 2.0], requires_grad=is_differentiated)
+    moved = [t.detach().to(DEVICE).requires_grad_(is_differentiated) for t in (x, scale)]
+    for _ in range(3):
+        found, wanted = (
+            (a, b, *torch.ops.aten._native_batch_norm_legit(v, w, None, a, b, training, 0.1, 1e-5)[:1])
+            for v, w, a, b in ((*moved, torch.ones(2, device=DEVICE), torch.ones(2, device=DEVICE)), (x, scale, torch.ones(2), torch.ones(2)))
+        )
+        torch.testing.assert_close([t.detach().cpu() for t in found], [t.detach() for t in wanted])
+        assert torch.equal(moved[0].detach().cpu(), x.detach())
+
+
+def test_masks_and_tensors_stretch_to_each_other() -> None:
+    x, mask, source = torch.arange(3.0), ROWS[:, :3] > 0, ROWS + 10
+    for _ in range(2):
+        torch.testing.assert_close(x.to(DEVICE).masked_scatter(mask.to(DEVICE), source.to(DEVICE)).cpu(), x.masked_scatter(mask, source))
+
+
 def test_dropout_draws_in_the_order_of_memory():
     x = torch.randn(6, 2, 5).transpose(0, 1)
     torch.manual_seed(3)
