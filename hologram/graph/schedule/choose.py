@@ -102,7 +102,8 @@ def _even_columns(width: Int, itemsize: int, about: int = COLUMNS) -> int:
     if not isinstance(width, int) or width <= about:
         return about
     line = max(1, LINE_BYTES // itemsize)
-    even = [n for n in range(about // 2 // line * line, 2 * about + 1, line) if n >= about // 2 and width % n == 0]
+    lines = range(max(1, about // 2 // line) * line, 2 * about + 1, line)
+    even = [n for n in lines if n >= about // 2 and width % n == 0]
     return min(even, key=lambda n: max(n, about) / min(n, about), default=about)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hologram as hg
-from hologram.graph.schedule.choose import COLUMNS
+from hologram.graph.schedule.choose import COLUMNS, _even_columns
 
 
 def _parallel(width: int, dtype: str) -> tuple[int, int, bool]:
@@ -30,3 +30,9 @@ def test_iterations_are_equally_long(width: int, dtype: str, columns: int) -> No
 @pytest.mark.parametrize("width", [397, 1002])
 def test_no_number_goes_into_the_width(width: int) -> None:
     assert _parallel(width, "float64") == (-(-width // COLUMNS), COLUMNS, True)
+
+
+@pytest.mark.parametrize("itemsize", [1, 4, 16])
+@pytest.mark.parametrize("about", [1, 2, 3, 64, COLUMNS])
+def test_iterations_have_columns_however_few_are_asked_for(about: int, itemsize: int) -> None:
+    assert all(_even_columns(width, itemsize, about) >= 1 for width in range(1, 300))
