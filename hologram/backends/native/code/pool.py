@@ -3,8 +3,7 @@
 A caller claims a job slot, publishes the kernel there and starts on it at once, ``grain`` chunks to begin with; workers that see the job join.
 Pieces are a part of what is left, long at first and at last a grain (guided self-scheduling, Polychronopoulos and Kuck 1987): each thread then
 reads long stretches of memory on its own, which the hardware foresees twice as well as neighbouring rows dealt out in turn.
-Of many chunks the caller takes its pieces from the front, workers theirs from the back: in the steps of a loop a core meets again what is in its own
-cache. Few chunks are long, the last one perhaps short, and taken in turn.
+The caller takes its pieces from the front, workers theirs from the back: in the steps of a loop a core meets again what is in its own cache.
 Which thread runs which chunk never shows in the results. Once the caller finds no chunk left it closes the job and waits for those that
 have joined, never for one that has not. A worker joins by counting itself in *before* it looks at the state, so that a slot whose state is
 ``CLOSED`` and whose count is zero is nobody's.
@@ -57,7 +56,6 @@ from hologram.backends.native_lang.language import (
 
 SHARES = 4  # pieces that each thread would make of what is left
 LONGEST_PIECE = 8  # parts of the time between polls: a piece takes one of them at most
-MANY_CHUNKS = 16  # from which the caller and workers take theirs from opposite ends
 WAKE_WIDTH = 2  # each thread that finds much work left wakes so many others
 PATIENCE = 4000  # spins before a caller that waits for a joined worker yields its core
 NAP_MICROSECONDS = 50
@@ -216,11 +214,8 @@ def parallel_for(context: Context, kernel: Kernel, args: ptr, chunks: i64, grain
         count = clipped(job, taken, count)
         if count <= 0:
             break
-        begin = taken
-        if chunks >= MANY_CHUNKS:
-            begin = front
-            front += count
-        kernel(args, begin, begin + count, context.scratch)
+        kernel(args, front, front + count, context.scratch)
+        front += count
     if taken < chunks:
         exchange(job.next, chunks)  # cancelled: nobody takes more
     close(job)
@@ -239,10 +234,7 @@ def join(job: Job, worker: Worker) -> i64:
             count = clipped(job, taken, count)
             if count <= 0:
                 break
-            begin = taken
-            chunks = acquire(job.chunks)
-            if chunks >= MANY_CHUNKS:
-                begin = chunks - fetch_add(job.back, count) - count
+            begin = acquire(job.chunks) - fetch_add(job.back, count) - count
             started = ticks()
             job.kernel(job.args, begin, begin + count, worker.scratch)
             if ran == 0:
