@@ -22,9 +22,8 @@ MAX_ELEMENTS = 2**63 - 1  # of an array, stretched ones too: indices have 64 bit
 
 
 def require_countable(shape: Sequence[Int], dtype: DType) -> None:
-    """Raises OutOfMemory for a shape whose elements 64 bits do not count, ShapeError for more than 64 axes. As in NumPy, extents of 0 do not excuse
-    the
-    others."""
+    """Raises OutOfMemory for a shape whose elements 64 bits do not count, ShapeError for more than 64 axes. As in NumPy, extents of 0 do not
+    excuse the others."""
     if len(shape) > MAX_AXES:
         raise ShapeError(f"a result of {len(shape)} axes: an array has at most {MAX_AXES}")
     if math.prod(n for n in shape if isinstance(n, int) and n) > MAX_ELEMENTS:

@@ -29,7 +29,7 @@ MAX_POINTS = 2**22  # of the space of an access that is tried point by point
 
 
 def _is_inside_by_claims(index: Int, size: Int) -> bool:
-    """Whether what the atoms of an access claim of themselves, which is proved where they are first met, tells enough: most accesses need no search."""
+    """Whether what the atoms of an access claim of themselves tells enough. It is proved where they are first met; most accesses need no search."""
     low, _ = bounds(index)
     if low is None or low < 0:
         return False

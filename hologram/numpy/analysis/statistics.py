@@ -150,9 +150,8 @@ def _of_equal_elements(lines: Tensor, share: Tensor, count: Tensor, method: str)
 
 
 def _weights(x: Any, axis: Any, weights: Any, method: str, what: str) -> Tensor:
-    """The weights of the elements of :func:`_lines`, in float64. Raises ArgumentError for another method than the one that NumPy has weights for, and
-    for
-    known ones that are negative."""
+    """The weights of the elements of :func:`_lines`, in float64. Raises ArgumentError for another method than the one that NumPy has weights for,
+    and for known ones that are negative."""
     if method != "inverted_cdf":
         raise located(ArgumentError(f"{what}: with weights the method is 'inverted_cdf', not {method!r}"))
     if type(weights) is not Tensor and (known_array(weights, what) < 0).any():
