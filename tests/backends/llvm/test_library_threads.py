@@ -40,7 +40,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     ("f", "arguments"),
     [
         (hnp.linalg.cholesky, (positive(40),)),
-        (hnp.linalg.cholesky, (positive(2, 700),)),
+        (hnp.linalg.cholesky, (positive(3, 700),)),
+        (hnp.linalg.cholesky, (positive(2, 100),)),
         (hnp.linalg.solve, (positive(50), np.ones((50, 60)))),
         (hnp.linalg.svd, (positive(30),)),
         (lambda a, b: hg.lax.linalg.triangular_solve(a, b, left_side=True, lower=True), (positive(64), np.ones((64, 70)))),
@@ -51,8 +52,9 @@ def test_small_matrices_and_batches_take_one_thread(f: Any, arguments: Any, aske
     assert asked and set(asked) == {1, 8} and asked[0] == 1 and asked[-1] == 8
 
 
-def test_one_large_matrix_may_have_all_threads(asked: list[int]) -> None:
-    hg.block_until_ready(hg.jit(hnp.linalg.cholesky)(positive(700)))
+@pytest.mark.parametrize("shape", [(700,), (2, 700)])
+def test_a_large_matrix_or_two_may_have_all_threads(shape: tuple[int, ...], asked: list[int]) -> None:
+    hg.block_until_ready(hg.jit(hnp.linalg.cholesky)(positive(*shape)))
     assert asked == []
 
 

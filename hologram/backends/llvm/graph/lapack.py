@@ -31,6 +31,7 @@ _FLOP_NS = 0.2
 _MATRIX_NS = 1_000.0
 _BLOCK = 64  # columns that blocked routines work on at one time
 _THREADS_NS = 300_000.0  # of one matrix, from which the library may wake threads of its own: to wait for them takes longer where cores are busy
+_FEW = 2  # matrices, which would leave most cores without work
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,8 @@ def _made(
     cost = _MATRIX_NS + (whole / max(1, chunks) if isinstance(chunks, int) else 10 * _MATRIX_NS)
     letter = _LETTERS[x.dtype.name]
     names = tuple(None if r is None else PREFIX + letter + r for r in routines)
-    threads = None if chunks == 1 and whole >= _THREADS_NS else THREADS
+    is_shared = isinstance(chunks, int) and chunks <= _FEW and whole >= chunks * _THREADS_NS
+    threads = None if is_shared else THREADS
     return Native(PREFIX + "lapack_" + kernel, (threads, *names), integers, bits, arrays, chunks, cost)
 
 
