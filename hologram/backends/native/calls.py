@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from functools import cache
 from typing import Any
 
+from hologram.backends.native.code.kernels import copies as copies_code
 from hologram.backends.native.code.kernels import fft as fft_code
 from hologram.backends.native.code.kernels import lapack as lapack_code
 from hologram.backends.native.code.kernels import sort as sort_code
@@ -20,7 +21,7 @@ from hologram.backends.native_lang.language import Routine
 
 READY = tuple(
     x.symbol
-    for source in (sort_code, lapack_code, fft_code)
+    for source in (sort_code, lapack_code, fft_code, copies_code)
     for x in vars(source).values()
     if isinstance(x, Routine) and x.exported and source.__name__ == x.function.__module__
 )  # kernels that are compiled already

@@ -29,6 +29,7 @@ from hologram.backends.native.code import scalars as scalar_code
 from hologram.backends.native.code import steps as step_code
 from hologram.backends.native.code.dispatch import dispatch as dispatch_code
 from hologram.backends.native.code.dispatch import fingerprint as fingerprint_code
+from hologram.backends.native.code.kernels import copies as copies_code
 from hologram.backends.native.code.kernels import fft as fft_code
 from hologram.backends.native.code.kernels import lapack as lapack_code
 from hologram.backends.native.code.kernels import sort as sort_code
@@ -58,6 +59,7 @@ _SOURCES = (
     recording_code,
     arrow_code,
     sort_code,
+    copies_code,
     lapack_code,
     fft_code,
 )

@@ -53,22 +53,12 @@ def write_host(w: GraphWriter, step: HostStep, frame: Frame) -> None:
     return None
 
 
-def _stored(w: GraphWriter, values: list[Reg]) -> str:
-    """The place of an array of words."""
-    f = w.f
-    args = f.slot("i64", len(values), 8)
-    for i, v in enumerate(values):
-        at = f.emit(f"getelementptr i64, ptr {args}, i64 {i}")
-        f.do(f"store {v.typed}, ptr {at.text}, align 8")
-    return args
-
-
 def _call_native(w: GraphWriter, native: lapack.Native, arrays: list[Reg]) -> None:
     w.externals.update(r for r in native.routines if r is not None)
     w.declared.add(native.kernel)
     routines = [Reg("null" if r is None else f"@{r}", "ptr", 1) for r in native.routines]
     integers = [w.integers.integer(n) for n in (*native.integers, *native.bits)]
-    args = _stored(w, [Reg("%ctx", "ptr", 1), *routines, *integers, *[arrays[i] for i in native.arrays]])
+    args = w.stored([Reg("%ctx", "ptr", 1), *routines, *integers, *[arrays[i] for i in native.arrays]])
     chunks, grain = native.chunks, max(1, int(GRAIN_NS / native.cost))
     _share(w, native.kernel, args, chunks, chunks if isinstance(chunks, int) and chunks * native.cost < SERIAL_NS else grain)
 
@@ -80,7 +70,7 @@ def _call_transform(w: GraphWriter, request: fourier.Request, arrays: list[Reg])
     w.declared.add(fourier.KERNEL)
     for i, phase in enumerate(fourier.phases(request)):
         at = w.f.emit(f"getelementptr i8, ptr @{plan}, i64 {i * PHASE_BYTES}", "ptr", 1)
-        _share(w, fourier.KERNEL, _stored(w, [Reg("%ctx", "ptr", 1), at, *arrays]), phase.chunks, phase.grain)
+        _share(w, fourier.KERNEL, w.stored([Reg("%ctx", "ptr", 1), at, *arrays]), phase.chunks, phase.grain)
 
 
 def _share(w: GraphWriter, kernel: str, args: str, chunks: Int, grain: int) -> None:
@@ -101,7 +91,7 @@ def _call_python(w: GraphWriter, step: HostStep, arrays: list[Reg]) -> None:
     symbolic = [n for n in (*step.node.attrs, *[n for x in nodes for n in x.shape]) if isinstance(n, Expr)]
     text = w.text(_described(step, w.precision))
     values = [text, Reg("%ctx", "ptr", 1), *[w.integers.integer(n) for n in symbolic], *arrays]
-    w.return_if(f.emit(f"call i64 @hg_call_host(ptr %ctx, ptr {_stored(w, values)})", "i64", 1))
+    w.return_if(f.emit(f"call i64 @hg_call_host(ptr %ctx, ptr {w.stored(values)})", "i64", 1))
 
 
 def _call_where_enabled(w: GraphWriter, step: HostStep, arrays: list[Reg]) -> None:

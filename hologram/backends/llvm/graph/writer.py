@@ -42,6 +42,9 @@ from hologram.ir.symbolic import Int, bounds
 MIN_MODULE_CHARACTERS = 16_000  # characters of kernels from which a module of their own pays
 MAX_NUMBER_BYTES = 8  # of a single element that is copied as what it is
 MIN_TESTED_BYTES = 256  # of a copy: less is copied sooner than found to be there already
+COPY = "hg_copy_parts"
+COPIED_BYTES = 2**18  # that a thread copies at one time
+MIN_SHARED_BYTES = 8 * COPIED_BYTES  # of a copy that threads share
 MAX_FLAT_STATEMENTS = 60  # of the kernels of a program that become a part of its graph function: a function costs LLVM about as much as a kernel
 INLINE_STATEMENTS = 400  # a kernel in a loop that is not longer becomes part of the loop
 
@@ -251,9 +254,27 @@ class GraphWriter:
         if node.size == 1 and node.dtype.itemsize <= MAX_NUMBER_BYTES:  # LLVM would make an integer of what it copies
             x = f.emit(f"load {memory_type(node.dtype)}, ptr {source.text}, align {align}", memory_type(node.dtype), 1)
             f.do(f"store {x.typed}, ptr {to.text}, align {align}")
+        elif estimated_bytes(node) >= MIN_SHARED_BYTES and not self.is_outlined and self.columns is None:
+            self._share_copy(to, source, self.integers.integer(symbolic_bytes(node)))
         else:
             size = self.integers.integer(symbolic_bytes(node))
             f.do(f"call void @llvm.memcpy.p0.p0.i64(ptr align {align} {to.text}, ptr align {align} {source.text}, {size.typed}, i1 false)")
+
+    def _share_copy(self, to: Reg, source: Reg, size: Reg) -> None:
+        """Copies a large array by several threads: one alone gets half of what the memory gives."""
+        self.declared.add(COPY)
+        parts = self.f.int_op("udiv", self.f.int_op("add", size, Reg(str(COPIED_BYTES - 1), "i64", 1)), Reg(str(COPIED_BYTES), "i64", 1))
+        args = self.stored([Reg("%ctx", "ptr", 1), to, source, size, Reg(str(COPIED_BYTES), "i64", 1)])
+        self.share(COPY, args, parts, Reg("1", "i64", 1))
+
+    def stored(self, values: list[Reg]) -> str:
+        """The place of an array of words."""
+        f = self.f
+        args = f.slot("i64", len(values), 8)
+        for i, v in enumerate(values):
+            at = f.emit(f"getelementptr i64, ptr {args}, i64 {i}")
+            f.do(f"store {v.typed}, ptr {at.text}, align 8")
+        return args
 
     def unless_same(self, a: Reg, b: Reg, body: Callable[[], None]) -> None:
         """Runs ``body`` where two addresses differ."""
