@@ -40,7 +40,7 @@ def _pairs(widths: Any, ndim: int, what: str) -> list[tuple[int, int]]:
 
 
 def _integers(widths: Any, what: str) -> Any:
-    return [_integers(w, what) for w in items(widths, "pad", what)] if has_items(widths) else integer(widths, "pad", f"one of {what}")
+    return [_integers(w, what) for w in items(widths, "pad", what)] if has_items(widths) else integer(widths, "pad", f"each of {what}")
 
 
 def _fills(values: Any, dtype: DType, ndim: int, name: str) -> list[tuple[Node, Node]]:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.llvm.graph.rotation import Rotation
+from hologram.backends.llvm.graph.writer import COPY
 from hologram.ir.interpreter import evaluate
 
 Function = Callable[..., Any]
@@ -119,4 +120,4 @@ def test_steps_copy_nothing() -> None:
     text = hg.jit(_loop(_swap, 100)).lower(*np.zeros((2, 1000, 1000))).as_text("llvm")
     before, loop = (text[text.index(f"@{name}(") :].partition("\n}")[0] for name in ("graph", "loop_chunk0"))
     assert loop.count("phi ptr") == 2
-    assert "memcpy" in before and "memcpy" not in loop and "@kernel" not in loop
+    assert COPY in before and COPY not in loop and "memcpy" not in loop and "@kernel" not in loop

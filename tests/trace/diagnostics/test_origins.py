@@ -105,5 +105,5 @@ def test_names_that_are_nearly_right() -> None:
 
 
 def test_symbolic_extents_are_no_traced_tensors() -> None:
-    with pytest.raises(ArgumentError, match="a width is an integer, not Extent"):
+    with pytest.raises(ArgumentError, match="pad: each of widths is an integer, not Extent"):
         hg.jit(lambda x: hnp.pad(x, [(0, x.shape[0])]), dynamic=True).lower(np.ones(3))
