@@ -190,8 +190,11 @@ def _quiet(acc: Acc, f: FunctionText, width: int) -> Reg:
     return f.splat(constant(acc.value_dtype, np.asarray(np.nan, acc.value_dtype.np).tobytes()), width)
 
 
+_INDEX_OF = {"reduce_max": "argmax", "reduce_min": "argmin"}
+
+
 def is_float_extreme(acc: Acc) -> bool:
-    return acc.value_dtype.is_float and acc.op.name in ("reduce_max", "reduce_min")
+    return acc.value_dtype.is_float and acc.op.name in _INDEX_OF
 
 
 def positions_of_extremes(loop: Loop) -> dict[Acc, Acc]:
@@ -200,11 +203,10 @@ def positions_of_extremes(loop: Loop) -> dict[Acc, Acc]:
     for s in walk(loop.body):
         if isinstance(s, Accumulate) and s.acc in taken:
             taken[s.acc].append(s.args[0])
-    index_of = {"reduce_max": "argmax", "reduce_min": "argmin"}
     found = {}
     for a in filter(is_float_extreme, loop.accs):
         for b in loop.accs:
-            if b.op.name == index_of[a.op.name] and b.value_dtype is a.value_dtype and taken[a] == taken[b]:
+            if b.op.name == _INDEX_OF[a.op.name] and b.value_dtype is a.value_dtype and taken[a] == taken[b]:
                 found[a] = b
     return found
 

@@ -92,7 +92,7 @@ def addresses(symbols: Iterable[str]) -> dict[str, int]:
 
 
 class _LibraryThreads(ctypes.Structure):
-    """:class:`hologram.backends.native.code.kernels.lapack.LibraryThreads`."""
+    """:class:`hologram.backends.native.code.kernels.library_threads.LibraryThreads`."""
 
     _fields_ = [("set", ctypes.c_void_p), ("lock", ctypes.c_int64), ("users", ctypes.c_int64), ("before", ctypes.c_int64)]
 

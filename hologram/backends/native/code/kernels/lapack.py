@@ -13,13 +13,13 @@ from __future__ import annotations
 # None is the null pointer.
 # mypy: disable-error-code="return-value"
 from hologram.backends.native.code.capi import PyMem_RawFree, PyMem_RawMalloc
+from hologram.backends.native.code.kernels.library_threads import LibraryThreads, change_users
 from hologram.backends.native.code.records import Context
 from hologram.backends.native_lang.language import (
     Array,
     Function,
     Struct,
     address,
-    compare_exchange,
     copy,
     exported,
     f32,
@@ -28,9 +28,7 @@ from hologram.backends.native_lang.language import (
     i64,
     native,
     offset,
-    pause,
     ptr,
-    release,
     u32,
     void,
 )
@@ -59,40 +57,11 @@ class Step(Function):
         raise NotImplementedError
 
 
-class SetThreads(Function):
-    """Says how many threads a library's routines run on; gives the number before."""
-
-    def __call__(self, n: i32) -> i32:
-        raise NotImplementedError
-
-
-class LibraryThreads(Struct):
-    """The process's one record of who has asked the library to keep to the calling thread: while there are ``users`` it does."""
-
-    set: SetThreads
-    lock: i64
-    users: i64
-    before: i64
-
-
 class Driver(Struct):
     """How the arguments of every driver begin. ``threads`` is None where the library may wake threads of its own."""
 
     context: Context
     threads: LibraryThreads
-
-
-@native
-def change_users(threads: LibraryThreads, by: i64) -> void:
-    """The first user keeps the library's number of threads, the last one gives it back."""
-    while compare_exchange(threads.lock, 0, 1) == 0:
-        pause()
-    if by > 0 and threads.users == 0:
-        threads.before = threads.set(1)
-    threads.users = threads.users + by
-    if threads.users == 0:
-        threads.set(threads.before)
-    release(threads.lock, 0)
 
 
 @native
