@@ -11,6 +11,7 @@ import pytest
 
 import hologram as hg
 import hologram.numpy as hnp
+from hologram.errors import ArgumentError
 from hologram.settings import override
 from tests.support.needs import of_numpy
 
@@ -548,6 +549,24 @@ def test_taking_fills_in_what_is_out_of_range() -> None:
 def test_quantiles_of_no_weight_are_nan() -> None:
     found = hnp.quantile([[1.0, 2.0], [3.0, 4.0]], 0.5, axis=1, weights=[[0.0, 0.0], [0.0, 1.0]], method="inverted_cdf")
     np.testing.assert_array_equal(found, [np.nan, 4])
+
+
+def test_array_copies_unless_told_otherwise() -> None:
+    """As in NumPy: ``copy=None`` and ``False`` borrow the memory, and False refuses what needs a copy."""
+    x = np.ones(3, np.float32)
+    own, borrowed, strict = hnp.array(x), hnp.array(x, copy=None), hnp.array(x, copy=False)
+    x[0] = 5
+    assert [float(t[0]) for t in (own, borrowed, strict)] == [1.0, 5.0, 5.0]
+    assert hnp.array(x, copy=None, dtype="int32").dtype == hnp.int32
+    with pytest.raises(ArgumentError, match="needs a copy, which copy=False forbids"):
+        hnp.array(x, copy=False, dtype="int32")
+
+
+@pytest.mark.parametrize("shape", [(2, 0), (0, 0)])
+def test_shares_of_no_elements(shape: tuple[int, int]) -> None:
+    for f in (hg.nn.softmax, hg.nn.log_softmax):
+        assert np.asarray(hg.jit(lambda x, f=f: f(x, axis=1))(np.zeros(shape))).shape == shape
+    np.testing.assert_array_equal(np.asarray(hnp.logsumexp(np.zeros(shape), axis=1)), np.full(shape[0], -np.inf))
 
 
 def test_computed_bins_may_descend() -> None:
