@@ -100,6 +100,15 @@ class FunctionText:
     def do(self, text: str) -> None:
         self.lines.append("  " + text)
 
+    def reserve(self, count: int = 1) -> int:
+        """Keeps lines free at this place, for :meth:`fill`; gives the number of the first."""
+        self.lines.extend([""] * count)
+        return len(self.lines) - count
+
+    def fill(self, line: int, text: str) -> None:
+        """Writes an instruction into a line that was kept free."""
+        self.lines[line] = "  " + text
+
     def start(self, label: str) -> None:
         self.lines.append(f"{label}:")
         self.label = label
@@ -210,14 +219,13 @@ class LoopHead:
         self.index = Reg(f.name("i"), "i64", 1)
         self.carried = [Reg(f.name("c"), r.type, r.width) for r in carried]
         f.types.update({r.text: r.type for r in (self.index, *self.carried) if r.width == 1})
-        self.at = len(f.lines)
-        f.lines.extend([""] * len(self.first))
+        self.at = f.reserve(len(self.first))
 
     def close(self, latch: str, following: Reg, after: Sequence[Reg]) -> None:
         """The block ``latch`` goes back to the head with the index ``following``, and with ``after`` carried."""
         for k, (r, first, last) in enumerate(zip([self.index, *self.carried], self.first, [following, *after], strict=True)):
             phi = f"phi {vector(r.type, r.width)} [ {first.text}, %{self.before} ], [ {last.text}, %{latch} ]"
-            self.f.lines[self.at + k] = f"  {r.text} = {phi}"
+            self.f.fill(self.at + k, f"{r.text} = {phi}")
 
 
 def lane_numbers(width: int, t: str = "i64") -> Reg:

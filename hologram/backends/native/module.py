@@ -26,6 +26,7 @@ from hologram.backends.native.code import progress as progress_code
 from hologram.backends.native.code import reading as reading_code
 from hologram.backends.native.code import recording as recording_code
 from hologram.backends.native.code import scalars as scalar_code
+from hologram.backends.native.code import step_trials as trial_code
 from hologram.backends.native.code import steps as step_code
 from hologram.backends.native.code.dispatch import dispatch as dispatch_code
 from hologram.backends.native.code.dispatch import fingerprint as fingerprint_code
@@ -46,6 +47,7 @@ from hologram.support.user_lines import located, where
 _SOURCES = (
     heap_code,
     pool_code,
+    trial_code,
     progress_code,
     checked_code,
     call_code,

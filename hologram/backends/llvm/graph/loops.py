@@ -8,11 +8,13 @@ constants and sequences stay where they are.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 from hologram.backends.llvm.graph.bodies import BodyWriter, source_of
 from hologram.backends.llvm.graph.progress import LoopBar, label_at, trips
 from hologram.backends.llvm.graph.rotation import find_rotation
+from hologram.backends.llvm.graph.step_trials import StepTrial
 from hologram.backends.llvm.graph.writer import Frame, GraphWriter, NotInParts
 from hologram.backends.llvm.text import LoopHead, Reg
 from hologram.graph.lower.control_step import ENDLESS_NS, Carry, ControlStep
@@ -53,6 +55,7 @@ class LoopWriter(BodyWriter):
         self.rotation = find_rotation(step, self.on_stack)
         self.rotating = [] if self.rotation is None else self.rotation.members
         self.pairs = self._pairs()
+        self.trial: StepTrial | None = None
 
     def _check_memory(self) -> None:
         """Inside of what threads share, carries are on their stacks."""
@@ -62,7 +65,9 @@ class LoopWriter(BodyWriter):
     def write(self) -> None:
         moving = self._moving()
         self.bar = self._begin_bar()
+        self.trial = trial = StepTrial(self.w)
         last = self._scan(moving) if self.is_scan else self._while(moving)
+        trial.end()
         if self.length is not None and self.w.profiled:
             self.w.counters.iterations(self.w.integers.integer(self.length))
         self._arrive(last)
@@ -167,7 +172,8 @@ class LoopWriter(BodyWriter):
         unaligned = self._place_results(pointers, following, ys)
         self.give_stack_slots(body, pointers)
         self._stack(pointers, ys, is_argument=True)  # before the next carries are there: no register holds both
-        self.run(len(self.step.execution_plans) - 1, pointers, unaligned)
+        with self.trial.step() if self.trial is not None else contextlib.nullcontext():
+            self.run(len(self.step.execution_plans) - 1, pointers, unaligned)
         self._stack(pointers, ys, is_argument=False)
         self._hand_over(state, following, [source_of(body, o, pointers) for o in body.outputs[: self.carries]])
         return [*(p for p, place in zip(following, self.places, strict=True) if place is None), *free]

@@ -22,6 +22,8 @@ from hologram.backends.llvm.abi import ARENA_AT, ARENA_BYTES_AT
 from hologram.backends.llvm.bounds_checks import DECLARATIONS, symbolic_sizes
 from hologram.backends.llvm.graph.counters import COUNTERS, Counters
 from hologram.backends.llvm.graph.outlining import POLL_SHARED, Outlined
+from hologram.backends.llvm.graph.step_trials import DECLARATIONS as TRIALS
+from hologram.backends.llvm.graph.step_trials import StepTrial, record
 from hologram.backends.llvm.kernel import KernelWriter
 from hologram.backends.llvm.memory import Integers
 from hologram.backends.llvm.scalars import Functions
@@ -109,6 +111,8 @@ class GraphWriter:
         self.is_flat = False  # whether serial kernels are a part of the graph function outside of loops, too
         self.is_outlined = False  # whether what is written is a function that threads share, without memory of its own but for the stack
         self.polls_in_threads = False
+        self.trials = 0  # loops that find out how their steps run best
+        self.trial: StepTrial | None = None  # of the loop whose step is written
         self.columns: Columns | None = None  # of the loop whose steps are written for a part of the columns
         self.outlined_texts: list[str] = []
         self.stack_slots: set[Reg] = set()  # stack memory of small arrays in loops and branches
@@ -116,7 +120,7 @@ class GraphWriter:
         self.origins: dict[Reg, tuple[Reg, int]] = {}  # of addresses that are others moved on by a number of bytes
         self.f = FunctionText()
         self.integers = Integers(self.f, keeps=False)  # what is computed inside of a loop or branch is not there behind it
-        self.declarations = ATTRIBUTES + DECLARATIONS * checked
+        self.declarations = ATTRIBUTES + TRIALS + DECLARATIONS * checked
 
     def render(self, plan: ExecutionPlan, allocation: ArenaAllocation | None) -> GraphWriter:
         f = self.f
@@ -170,16 +174,16 @@ class GraphWriter:
     def outlined(self, columns: Columns | None = None) -> Iterator[Outlined]:
         """What is written inside becomes a function of its own, which is kept unless an exception ends it; ``columns``: of the units from %begin to
         %end."""
-        before = self.f, self.integers, self.scratch, self.args, self.stack_bytes
+        before = self.f, self.integers, self.scratch, self.args, self.stack_bytes, self.trial
         function = Outlined(f"loop_chunk{len(self.outlined_texts)}", self.f)
         self.f, self.integers = function.f, Integers(function.f, keeps=False)
         self.integers.vars, self.scratch = before[1].vars, Reg("%scratch", "ptr", 1)
-        self.is_outlined, self.stack_bytes, self.columns = True, 0, columns
+        self.is_outlined, self.stack_bytes, self.columns, self.trial = True, 0, columns, None
         try:
             yield function
             self.outlined_texts.append(function.close())
         finally:
-            self.f, self.integers, self.scratch, self.args, self.stack_bytes = before
+            self.f, self.integers, self.scratch, self.args, self.stack_bytes, self.trial = before
             self.is_outlined, self.columns = False, None
 
     def _helpers(self, texts: list[str]) -> list[str]:
@@ -198,6 +202,7 @@ class GraphWriter:
         ready = [f"declare void @{name}(ptr, i64, i64, ptr)" for name in sorted(self.declared)]
         ready += [f"@{name} = external global i8" for name in sorted(self.externals)]
         ready += [literal(name, text) for text, name in self.literals.items()]
+        ready += map(record, range(self.trials))
         return [*ready, self.counters.declarations] if self.profiled else ready
 
     def _slot(self, index: int, t: str) -> Reg:
@@ -406,6 +411,8 @@ class GraphWriter:
     def share(self, kernel: str, args: str, chunks: Reg, grain: Reg) -> None:
         """Runs the chunks of a kernel, or of what is called as one, on several threads."""
         kernel, args = self.counters.shared(kernel, args)
+        if self.trial is not None:
+            grain = self.trial.grain(grain)
         self.return_if(self.f.emit(f"call i64 @hg_parallel_for(ptr %ctx, ptr @{kernel}, ptr {args}, {chunks.typed}, {grain.typed})", "i64", 1))
 
     def _grain(self, k: Kernel) -> Reg:

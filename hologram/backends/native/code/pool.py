@@ -184,7 +184,10 @@ def close(job: Job) -> void:
 
 @exported
 def parallel_for(context: Context, kernel: Kernel, args: ptr, chunks: i64, grain: i64) -> i64:
-    """Runs chunks [0, chunks) of a kernel, shared with the workers. Nonzero: the call is cancelled."""
+    """Runs chunks [0, chunks) of a kernel, shared with the workers; by the caller alone where ``grain`` is negative. Nonzero: the call is
+    cancelled."""
+    if grain < 0:
+        return run_alone(context, kernel, args, chunks, -grain)
     if chunks <= grain:
         kernel(args, 0, chunks, context.scratch)
         return context.cancelled
