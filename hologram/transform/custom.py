@@ -1,7 +1,8 @@
 """Functions with derivatives of their own: ``custom_jvp`` and ``custom_vjp``.
 
 What such a function returns is wrapped in ``custom`` nodes, whose inputs are the value and the arguments. A derivative goes through these to the
-arguments, never through the value; it does not reach what the function reads from around it.
+arguments, never through the value. The function sees its arguments as ``custom`` nodes without arguments, through which no derivative goes. So one
+that reaches the value comes from what the function reads from around it: the rule does not know of that, and it raises an error.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ class Rule(ABC):
     """The derivative of one call: what ``custom`` nodes carry."""
 
     weak: tuple[bool, ...] | None = None  # which arguments are weakly typed; None: no one
+    closed: str | None = None  # what was called, where derivatives may reach the value from around the call only
     transparent = False  # whether it is the derivative of the ops that the value was computed with
     _found: tuple[Any, Sequence[Node]] = None, ()
     _stack: tuple[Any, Any] = None, None
@@ -67,7 +69,7 @@ class Rule(ABC):
 
 class _StackedRule(Rule):
     def __init__(self, rule: Rule, size: Int, batched: tuple[bool, ...]) -> None:
-        self.rule, self.size, self.batched, self.transparent = rule, size, batched, rule.transparent
+        self.rule, self.size, self.batched, self.transparent, self.closed = rule, size, batched, rule.transparent, rule.closed
         self.axis_name = stacked_axis()
 
     def tangents(self, arguments: Sequence[Node], given: Sequence[Node | None]) -> Sequence[Node]:
@@ -125,7 +127,7 @@ class ReverseRule(Rule):
 class _StackedReverseRule(ReverseRule):
     def __init__(self, rule: ReverseRule, size: Int, batched: tuple[bool, ...]) -> None:
         super().__init__()
-        self.rule, self.size, self.batched, self.transparent = rule, size, batched, rule.transparent
+        self.rule, self.size, self.batched, self.transparent, self.closed = rule, size, batched, rule.transparent, rule.closed
         self.axis_name = stacked_axis()
 
     def forward(self, arguments: Sequence[Node]) -> tuple[list[Node], list[Node]]:
@@ -164,6 +166,8 @@ class _StackedReverseRule(ReverseRule):
 
 def _custom_jvp(tangents: Sequence[Node | None], out: Node, *rest: Any) -> Node:
     *inputs, rule, index = rest
+    if tangents[0] is not None and rule.closed is not None:
+        raise located(DifferentiationError(f"{rule.closed} reads a value that is differentiated and no argument of its rule: pass it as one"))
     return rule.shared(tuple(inputs[1:]), tuple(tangents[1:]))[index]
 
 
@@ -180,6 +184,24 @@ def transpose_of_value(cotangent: Node, linear: Sequence[bool], *rest: Any) -> t
 
 
 transforms(custom, jvp=_custom_jvp, transpose=transpose_of_value, batch=_custom_batch)
+
+
+class _Held(Rule):
+    """The rule of an argument inside of the function: never asked for, since there is nothing that derivatives go to."""
+
+    def tangents(self, arguments: Sequence[Node], given: Sequence[Node | None]) -> Sequence[Node]:
+        raise AssertionError(self)
+
+    def stack(self, size: Int, batched: Sequence[bool]) -> Rule:
+        return self
+
+
+_HELD = _Held()
+
+
+def _held(x: Node) -> Node:
+    """``x`` for a function with a derivative of its own. Where that is a linear function of tangents, cotangents go through it."""
+    return record(custom, (x,), (_HELD, 0))
 
 
 def wrapped(values: Sequence[Node], arguments: Sequence[Node], rule: Rule) -> list[Node]:
@@ -230,10 +252,11 @@ class _Custom(Wrapper):
         leaves, structure = tree.flatten(differentiated)
         given = [array_node(x, self._what) for x in leaves]
 
-        some = tree.unflatten(structure, [wrap(n, weak) for n, weak in given])
+        some = tree.unflatten(structure, [wrap(_held(n), weak) for n, weak in given])
         values, out = result_nodes(self.f(*_inserted(some, self.nondiff, plain)), self._what)
         rule = self._rule(plain, structure, out)
         rule.weak = tuple(weak for _, weak in given)
+        rule.closed = f"{self._what}: {getattr(self, '__name__', 'the function')}"
         return tensors(out, wrapped(values, [n for n, _ in given], rule))
 
 
@@ -242,7 +265,8 @@ class custom_jvp(_Custom):  # noqa: N801 - a decorator
 
     ``@f.defjvp`` takes ``rule(*nondiff, primals, tangents)`` and gives ``(result, tangent of the result)``, linear in the tangents;
     ``f.defjvps(rule_of_arg_0, …)`` takes, for each argument, None or ``rule(tangent, result, *primals)``, whose values add up. ``nondiff_argnums``
-    are arguments that derivatives do not reach. Raises DifferentiationError where there is no rule, or its results do not fit.
+    are arguments that derivatives do not reach. Raises DifferentiationError where there is no rule, its results do not fit, or ``f`` reads a value
+    that is differentiated and no argument.
 
     >>> @hg.custom_jvp
     ... def f(x):
@@ -305,7 +329,8 @@ class custom_vjp(_Custom):  # noqa: N801 - a decorator
     """Decorator that gives ``f`` a reverse derivative of its own: ``f.defvjp(fwd, bwd)``.
 
     ``fwd(*args)`` gives ``(result, residuals)``; ``bwd(*nondiff, residuals, cotangents)`` the tuple of the arguments' cotangents, None for zero.
-    Forward mode through ``f`` raises DifferentiationError; forward mode through its gradient differentiates ``fwd`` and ``bwd``.
+    Forward mode through ``f`` raises DifferentiationError, and so does a derivative by a value that ``f`` reads from around it; forward mode through
+    its gradient differentiates ``fwd`` and ``bwd``.
 
     >>> @hg.custom_vjp
     ... def clipped(x):

@@ -78,7 +78,9 @@ class Level:
 
     def _passing(self, node: Node) -> tuple[Node, ...]:
         """The inputs through which a derivative can pass."""
-        op, inputs, _ = self.definition(node)
+        op, inputs, attrs = self.definition(node)
+        if op is custom and attrs[0].closed is not None:
+            return inputs  # it is the rule that refuses what would pass through the value
         if op is custom or op is mapped:
             return inputs[1:]
         if op is stop or type(op.jvp) is NoDerivative or not (has_tangents(node.dtype) or op.kind in MULTI_RESULT):

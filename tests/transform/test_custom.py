@@ -40,6 +40,50 @@ def test_custom_jvp() -> None:
     close(hg.grad(hg.grad(log1pexp))(np.float64(0.5)), s * (1 - s))
 
 
+def _jvp_of_closed(y: Any) -> Any:
+    f = hg.custom_jvp(lambda x: x * y)
+    f.defjvps(lambda tangent, result, x: 7 * tangent)
+    return f
+
+
+def _vjp_of_closed(y: Any) -> Any:
+    f = hg.custom_vjp(lambda x: x * y)
+    f.defvjp(lambda x: (x * y, None), lambda residuals, cotangent: (7 * cotangent,))
+    return f
+
+
+def _jvp_of_plain(y: Any) -> Any:
+    f = hg.custom_jvp(lambda k, x: x * k, nondiff_argnums=(0,))
+    f.defjvp(lambda k, primals, tangents: (primals[0] * k, 7 * tangents[0]))
+    return lambda x: f(y, x)
+
+
+@pytest.mark.parametrize("closed", [_jvp_of_closed, _vjp_of_closed, _jvp_of_plain])
+@pytest.mark.parametrize("derivative", [hg.grad, hg.hessian, hg.jacfwd, lambda f: hg.jit(hg.grad(f)), lambda f: hg.grad(hg.jit(f))])
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda f, y: f(y),
+        lambda f, y: f(3.0),
+        lambda f, y: hg.vmap(f)(hnp.ones(3)).sum(),
+        lambda f, y: hg.scan(lambda c, _: (f(c), None), 1.0, None, 3)[0],
+        lambda f, y: hg.cond(y > 0, f, lambda x: x, y),
+        lambda f, y: hg.checkpoint(f)(y),
+    ],
+)
+def test_derivatives_by_what_a_function_closes_over_are_refused(closed: Any, derivative: Any, use: Any) -> None:
+    with pytest.raises(DifferentiationError, match="pass it as one"):
+        derivative(lambda y: use(closed(y), y))(2.0)
+
+
+@pytest.mark.parametrize("closed", [_jvp_of_closed, _vjp_of_closed, _jvp_of_plain])
+def test_functions_may_close_over_what_is_not_differentiated(closed: Any) -> None:
+    assert hg.grad(closed(2.0))(3.0) == 7.0
+    assert hg.jit(lambda y: hg.grad(closed(y))(3.0))(2.0) == 7.0
+    assert hg.grad(lambda x: closed(hg.stop_gradient(x))(x))(3.0) == 7.0
+    assert (hg.vmap(lambda y: hg.grad(closed(y))(3.0))(hnp.ones(4)) == 7.0).all()
+
+
 @hg.custom_jvp
 def quotient(x: Any, y: Any) -> Any:
     return x / y
