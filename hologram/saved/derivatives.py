@@ -3,6 +3,7 @@
 In a file a rule is ``["jvp", captured, flags, graph]`` or ``["vjp", captured, flags, results, forward, backward]``. ``captured`` are arrays that
 it closes over; ``flags`` tell of each argument whether it has a tangent, or a cotangent. The graphs take (captured, arguments, tangents) to the
 tangents of all results, (captured, arguments) to results and residuals, and (captured, arguments, residuals, cotangents) to the cotangents of these.
+What a function saw of its arguments are ``custom`` nodes without arguments or rules. A rule that reads what the function closes over is not saved.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ from hologram.transform.nodes import has_tangents, zeros_like
 class Lost(Rule):
     """Stands for a rule that is not in the file."""
 
+    closed = "a loaded program has a part whose custom derivative is not in its file: export the derivative as a function of its own"
+
     def tangents(self, arguments: Any, given: Any) -> Any:
-        advice = "export the derivative as a function of its own"
-        raise located(DifferentiationError(f"a loaded program has a part whose custom derivative is not in its file: {advice}"))
+        raise located(DifferentiationError(self.closed))
 
     def stack(self, size: Any, batched: Any) -> Rule:
         return self
@@ -108,7 +110,7 @@ def traced(rule: Rule, arguments: Sequence[Node]) -> SavedJvp | SavedVjp | None:
     """``rule`` for arguments of these types as graphs; None for one that cannot be traced, or reads values of an enclosing function."""
     if isinstance(rule, (SavedJvp, SavedVjp)):
         return rule
-    if rule is LOST or not all(isinstance(n, int) for x in arguments for n in x.shape):
+    if rule is LOST or not arguments or not all(isinstance(n, int) for x in arguments for n in x.shape):
         return None
     try:
         return _reverse(rule, arguments) if isinstance(rule, ReverseRule) else _forward(rule, arguments)

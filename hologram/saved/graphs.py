@@ -247,7 +247,11 @@ class _Reading:
             inputs = tuple([self._single(x) for x in inputs])
         if op is leaf:
             self._check_leaf(*attrs)
-        if op is custom and data[0] is not None and not attrs[0].fits(inputs[0], inputs[1:], attrs[1]):
+        if op is custom and len(inputs) == 1:
+            from hologram.transform.custom import HELD  # likewise
+
+            attrs = (HELD, 0)
+        elif op is custom and data[0] is not None and not attrs[0].fits(inputs[0], inputs[1:], attrs[1]):
             raise ProgramFileError("the derivative is that of another function")
         if op is control.scan:
             self.reader.assume(attrs[op.attrs.index("length")])

@@ -1,13 +1,13 @@
 """Pytrees: nested containers as a flat list of leaves and a structure, as programs are traced from them. :mod:`hologram.tree` is what users call.
 
-None, tuples, lists, dicts (in the order of their sorted keys), named tuples, OrderedDicts (in their own order) and registered
+None, tuples, lists, dicts and defaultdicts (in the order of their sorted keys), named tuples, OrderedDicts (in their own order) and registered
 classes are containers; everything else is a leaf.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -230,10 +230,7 @@ def children_of(x: Any) -> tuple[Any, Sequence[Any]] | None:
     if x is None:
         return None, ()
     if kind is dict:
-        try:
-            keys = tuple(sorted(x))
-        except TypeError as e:
-            raise TreeError(f"a dict in a pytree needs keys that sort: {e}") from None
+        keys = _sorted_keys(x)
         return keys, [x[k] for k in keys]
     entry = _registered.get(kind)
     if entry is not None:
@@ -244,6 +241,13 @@ def children_of(x: Any) -> tuple[Any, Sequence[Any]] | None:
     if _is_namedtuple(kind):
         return None, x
     return None
+
+
+def _sorted_keys(x: dict[Any, Any]) -> tuple[Any, ...]:
+    try:
+        return tuple(sorted(x))
+    except TypeError as e:
+        raise TreeError(f"a {type(x).__name__} in a pytree needs keys that sort: {e}") from None
 
 
 def flatten(x: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Treedef]:
@@ -376,3 +380,15 @@ def paths(tree: Any, prefix: str = "") -> list[tuple[str, Any]]:
     if parts is None:
         return [(prefix, tree)]
     return [p for key, child in zip(keys_of(tree), parts[1], strict=True) for p in paths(child, f"{prefix}{key}")]
+
+
+def _default_parts(x: defaultdict[Any, Any]) -> tuple[list[Any], tuple[Any, ...]]:
+    keys = _sorted_keys(x)
+    return [x[k] for k in keys], (x.default_factory, keys)
+
+
+def _default_joined(data: tuple[Any, ...], children: Sequence[Any]) -> defaultdict[Any, Any]:
+    return defaultdict(data[0], zip(data[1], children, strict=True))
+
+
+register(defaultdict, _default_parts, _default_joined, keys=lambda x: [DictKey(k) for k in _sorted_keys(x)])

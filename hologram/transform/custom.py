@@ -41,7 +41,7 @@ class Rule(ABC):
     """The derivative of one call: what ``custom`` nodes carry."""
 
     weak: tuple[bool, ...] | None = None  # which arguments are weakly typed; None: no one
-    closed: str | None = None  # what was called, where derivatives may reach the value from around the call only
+    closed: str | None = None  # what to say of derivatives that reach the value, where they come from around the call; None: they may come anyhow
     transparent = False  # whether it is the derivative of the ops that the value was computed with
     _found: tuple[Any, Sequence[Node]] = None, ()
     _stack: tuple[Any, Any] = None, None
@@ -167,7 +167,7 @@ class _StackedReverseRule(ReverseRule):
 def _custom_jvp(tangents: Sequence[Node | None], out: Node, *rest: Any) -> Node:
     *inputs, rule, index = rest
     if tangents[0] is not None and rule.closed is not None:
-        raise located(DifferentiationError(f"{rule.closed} reads a value that is differentiated and no argument of its rule: pass it as one"))
+        raise located(DifferentiationError(rule.closed))
     return rule.shared(tuple(inputs[1:]), tuple(tangents[1:]))[index]
 
 
@@ -196,12 +196,17 @@ class _Held(Rule):
         return self
 
 
-_HELD = _Held()
+HELD = _Held()
+
+
+def by_closure(function: str) -> str:
+    """What to say of a derivative by what ``function`` reads from around it."""
+    return f"{function} reads a value that is differentiated and no argument of its rule: pass it as one"
 
 
 def _held(x: Node) -> Node:
     """``x`` for a function with a derivative of its own. Where that is a linear function of tangents, cotangents go through it."""
-    return record(custom, (x,), (_HELD, 0))
+    return record(custom, (x,), (HELD, 0))
 
 
 def wrapped(values: Sequence[Node], arguments: Sequence[Node], rule: Rule) -> list[Node]:
@@ -256,7 +261,7 @@ class _Custom(Wrapper):
         values, out = result_nodes(self.f(*_inserted(some, self.nondiff, plain)), self._what)
         rule = self._rule(plain, structure, out)
         rule.weak = tuple(weak for _, weak in given)
-        rule.closed = f"{self._what}: {getattr(self, '__name__', 'the function')}"
+        rule.closed = by_closure(f"{self._what}: {getattr(self, '__name__', 'the function')}")
         return tensors(out, wrapped(values, [n for n, _ in given], rule))
 
 

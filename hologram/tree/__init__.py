@@ -1,6 +1,6 @@
 """Pytrees: nested containers as a flat list of leaves and a structure; the names of ``jax.tree``.
 
-None, tuples, lists, dicts (in the order of their sorted keys), named tuples, OrderedDicts (in their own order) and registered classes are containers;
+None, tuples, lists, dicts and defaultdicts (in the order of their sorted keys), named tuples, OrderedDicts (in their own order) and registered classes are containers;
 everything else is a leaf.
 """
 

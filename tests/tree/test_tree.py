@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict, defaultdict, namedtuple
 from importlib import import_module
 from typing import Any
 
@@ -161,3 +161,15 @@ def test_classes_that_name_their_attributes() -> None:
     for _ in range(3):
         assert [float(v) for v in double(made).x] == [6.0, 8.0]
     assert [float(v) for v in double(Scaled(3.0, [3, 4])).x] == [9.0, 12.0]
+
+
+def test_defaultdicts_are_dicts_that_keep_their_factory() -> None:
+    x = defaultdict(list, {"b": [hnp.ones(2)], "a": [hnp.zeros(2), 1.0]})
+    assert [str(path) for path, _ in hg.tree.paths(x)] == ["['a'][0]", "['a'][1]", "['b'][0]"]
+    y = hg.jit(lambda x: hg.tree.map(lambda v: v + 1, x))(x)
+    assert type(y) is defaultdict and y["new"] == []
+    assert [float(np.sum(v)) for v in hg.tree.leaves(y)] == [2.0, 2.0, 4.0]
+    assert hg.grad(lambda x: (x["a"] ** 2).sum())(defaultdict(float, a=hnp.ones(2)))["a"].tolist() == [2.0, 2.0]
+    assert hg.tree.structure(x) != hg.tree.structure(defaultdict(None, x)) != hg.tree.structure(dict(x))
+    with pytest.raises(TreeError, match="a defaultdict in a pytree needs keys that sort"):
+        hg.tree.leaves(defaultdict(int, {1: 2, "a": 3}))
