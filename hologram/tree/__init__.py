@@ -1,7 +1,7 @@
 """Pytrees: nested containers as a flat list of leaves and a structure; the names of ``jax.tree``.
 
-None, tuples, lists, dicts and defaultdicts (in the order of their sorted keys), named tuples, OrderedDicts (in their own order) and registered classes are containers;
-everything else is a leaf.
+None, tuples, lists, dicts and defaultdicts (in the order of their sorted keys), named tuples, OrderedDicts (in their own order) and registered
+classes are containers; everything else is a leaf.
 """
 
 from hologram.trace.tree import LEAF, DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey, Treedef, flatten_up_to, keys_of, register, unflatten
