@@ -3,6 +3,7 @@ NumPy refuses because no value would be right."""
 
 from __future__ import annotations
 
+import functools
 import operator
 from typing import Any
 
@@ -582,3 +583,13 @@ def test_linspace_of_integers_rounds_down_and_geomspace_has_its_ends() -> None:
     exact = np.asarray(hg.jit(lambda a, b: hnp.geomspace(a, b, 7))(np.float64(3), np.float64(7000)))
     assert exact[0] == 3
     assert exact[-1] == 7000
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_rounded_decimals_are_the_nearest_numbers(kind: str) -> None:
+    x = (np.arange(-3000, 3000) / 7).astype(kind)
+    for decimals in (1, 2, 3, 5, -1, -2):
+        f = functools.partial(hnp.round, decimals=decimals)
+        for g in (f, hg.jit(f), hg.vmap(f)):
+            np.testing.assert_array_equal(np.asarray(g(x.reshape(2, -1))), np.round(x.reshape(2, -1), decimals))
+    assert hnp.round(hg.tensor(np.array([0.31, 0.58], kind)), 1).tolist() == np.array([0.3, 0.6], kind).tolist()
