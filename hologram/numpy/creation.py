@@ -158,7 +158,10 @@ def rounded_product(x: Node, y: Node) -> Node:
 def _scaled_count(n: int, start: Any, step: Any, dtype: DType) -> Node:
     """``start + i * step``; floats are computed in float64 and rounded once, as NumPy does."""
     work = dtype if dtype.is_integer else dtypes.float64
-    node = count((n,), 0, work)
+    if work.is_float and start == 0 and math.copysign(1.0, start) != math.copysign(1.0, step):  # the first product has the sign of ``step``
+        node, step = cast_node(record(ew.neg, (count((n,), 0, dtypes.int64),)), work), -step
+    else:
+        node = count((n,), 0, work)
     if step != 1:
         node = rounded_product(node, constant(step, work)) if work.is_float else record(ew.mul, (node, constant(step, work)))
     if start != 0:
@@ -192,7 +195,8 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *,
     if not all(map(math.isfinite, values)):
         raise located(ArgumentError(f"arange takes finite numbers, not {', '.join(map(str, values))}"))
     default = dtypes.default_float if any(type(x) is float for x in values) else dtypes.default_int
-    n = max(0, math.ceil((stop - start) / step) if default.is_float else -((start - stop) // step))
+    some = start < stop if step > 0 else stop < start  # also where their quotient is too small for a number
+    n = max(int(some), math.ceil((stop - start) / step) if default.is_float else -((start - stop) // step))
     return put(wrap(_scaled_count(n, start, step, default if dtype is None else element_type(dtype))), device)
 
 

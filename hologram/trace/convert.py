@@ -21,7 +21,7 @@ from hologram.support.user_lines import located
 from hologram.trace import hooks
 from hologram.trace.array_classes import check_sequence, check_unmasked
 from hologram.trace.operators import SCALARS, extent_node, node_of, weak_type, wrap
-from hologram.trace.recorder import constant, current, fits, plain, record, require_whole, storage_module, transforming, whole_cast
+from hologram.trace.recorder import constant, current, fits, plain, record, require_fits, require_whole, storage_module, transforming, whole_cast
 from hologram.trace.symbolic_extent import Extent
 from hologram.trace.tensor import Tensor, namespace
 from hologram.trace.tree import divided
@@ -242,22 +242,40 @@ def _of_sequence(data: Any, to: DType | None) -> Tensor:
     elements = list(_flat(data))
     if any(type(x) is Tensor for x in elements):
         hnp = namespace()
+        if to is not None:  # each element on its own: a common type would round integers beside floats
+            return hnp.stack([_made(x, to, borrow=True) for x in data])
         widest = functools.reduce(dtypes.promote, [x._aval()[1] for x in elements if type(x) is Tensor and not x._weak] or [dtypes.bool_])
-        stacked = hnp.stack([x if type(x) is Tensor else tensor_beside(x, widest) for x in data])
-        return stacked if to is None else hnp.astype(stacked, to)
+        return hnp.stack([x if type(x) is Tensor else tensor_beside(x, widest) for x in data])
     try:
         array = np.array(data)
     except ValueError as e:
         raise located(ArgumentError(f"nested lists must be rectangular: {e}")) from None
     if array.dtype == object:
-        odd = next((x for x in elements if not isinstance(x, (*SCALARS, np.generic, np.ndarray))), None)
-        what = f"it holds a {type(odd).__name__}" if odd is not None else "an integer is beyond 64 bits"
+        odd = [type(x).__name__ for x in elements if not isinstance(x, (*SCALARS, np.generic, np.ndarray))]
+        what = f"it holds a {odd[0]}" if odd else "an integer is beyond 64 bits"
         raise located(ArgumentError(f"a Tensor is made of numbers: {what}"))
     if to is None and not any(isinstance(x, (np.generic, np.ndarray)) for x in elements):
         to = {"f": dtypes.default_float, "c": dtypes.default_complex}.get(array.dtype.kind)
         if array.dtype.kind == "i" and dtypes.default_int is not dtypes.int64:
             to = _default_int(array)
+    elif to is not None and to.kind in "iu":
+        array = _integers(array, elements, to)
     return _of_array(array, to, borrow=False)
+
+
+def _integers(array: np.ndarray, elements: list[Any], to: DType) -> np.ndarray:
+    """The array of a list's ``elements`` for the integer type ``to``: in ``to`` already where the float type of ``array`` has rounded integers.
+
+    Raises IntegerRangeError where a Python integer does not fit.
+    """
+    if not array.size or array.dtype.kind not in "iuf" or (array.dtype.kind != "f" and all(fits(int(x), to) for x in (array.min(), array.max()))):
+        return array
+    for x in elements:
+        if type(x) is int:
+            require_fits(x, to)
+    if array.dtype.kind == "f" and (np.abs(array) >= 2**53).any():
+        return np.concatenate([_converted(x, to).reshape(-1) for x in elements]).reshape(array.shape)
+    return array
 
 
 def _default_int(array: np.ndarray) -> DType:

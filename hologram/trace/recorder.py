@@ -326,7 +326,7 @@ def fits(value: int, dtype: DType) -> bool:
     return low <= value <= high
 
 
-def _require_fits(value: Any, dtype: DType) -> None:
+def require_fits(value: Any, dtype: DType) -> None:
     """Raises for a Python integer beyond the range of ``dtype``, and for a complex number where that is real, except bool."""
     if isinstance(value, complex) and dtype.kind in "iuf":
         raise located(DTypeError(f"the complex number {value} does not fit {dtype}"))
@@ -337,7 +337,7 @@ def _require_fits(value: Any, dtype: DType) -> None:
 
 def constant(value: Any, dtype: DType) -> Node:
     """The scalar ``value`` as a ``const`` node of type ``dtype``; Python integers must fit, and complex numbers need a complex type or bool."""
-    _require_fits(value, dtype)
+    require_fits(value, dtype)
     try:
         attrs = _bits(value, dtype)
     except OverflowError:  # an integer beyond float64, which NumPy does not take for an infinity either
@@ -362,7 +362,7 @@ def number_operand(value: Any, dtype: DType, shape: Shape = ()) -> Node:
     if current() is not None:
         node = constant(value, dtype)
         return record(reshape, (node,), (shape,)) if shape else node
-    _require_fits(value, dtype)
+    require_fits(value, dtype)
     of = _operand_avals.get((dtype, shape))
     if of is None:
         of = aval(dtype, shape)  # type: ignore[arg-type]  # extents are known outside of traces

@@ -87,6 +87,32 @@ def test_shares_that_name_an_element_give_it(method: str) -> None:
             np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-13, err_msg=f"{n}")
 
 
+@pytest.mark.parametrize("method", ["lower", "higher", "nearest", "midpoint", "inverted_cdf", "averaged_inverted_cdf"])
+def test_percentages_of_one_call_name_the_elements_that_shares_name(method: str) -> None:
+    computed = hg.jit(lambda x, q: hnp.percentile(x, q, method=method))
+    for n in (11, 21, 51, 100, 101):
+        x = np.random.default_rng(n).permutation(np.arange(float(n)))
+        for percent in (np.arange(101), np.arange(101.0)):
+            want = np.percentile(x, percent, method=method)
+            without_nans = hnp.nanpercentile(np.append(x, np.nan), percent, method=method)
+            for got in (hnp.percentile(x, percent, method=method), computed(x, percent), without_nans):
+                np.testing.assert_array_equal(got, want, err_msg=f"{n}")
+
+
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+def test_shares_of_weights_that_name_an_element_give_it(name: str) -> None:
+    """All of the weights, half of them, and the weights up to an element, which are whole: any order of adding them gives the same sum."""
+    for n in (6, 49, 98, 99):
+        x = np.random.default_rng(n).permutation(np.arange(2.0 * n)).reshape(2, n)
+        for weights in (np.ones((2, n)), np.random.default_rng(n).integers(1, 9, (2, n)).astype(float)):
+            order = np.argsort(x[0])
+            sums = np.cumsum(weights[0][order])
+            shares = np.concatenate([sums / sums[-1], [0.5, 1.0]])
+            if name == "nanquantile":
+                x = np.where(np.arange(n) % 7 == 3, np.nan, x)
+            same(name, x, shares, axis=1, weights=weights, method="inverted_cdf")
+
+
 MASKS = (X > 0, X[0] > 0, X[:, :1] > -9, np.zeros((5, 7), bool))
 
 

@@ -15,8 +15,8 @@ from hologram.numpy.along_axes.sorting import argsort, sort
 from hologram.numpy.arguments import array, axes_of, permuted, reshaped, wrap
 from hologram.numpy.arrangement.manipulation import diagonal_values
 from hologram.numpy.complexes import conj, squared_modulus
-from hologram.numpy.creation import broadcast_common, rounded_product
-from hologram.numpy.elementwise.functions import FUNCTIONS, limits
+from hologram.numpy.creation import broadcast_common, full_like, rounded_product
+from hologram.numpy.elementwise.functions import FUNCTIONS, limits, rounded_quotient
 from hologram.numpy.elementwise.functions import where as where_
 from hologram.numpy.indexing.read import take_along_axis
 from hologram.numpy.shaping.joining import concat
@@ -116,6 +116,17 @@ def _share(q: Any, what: str, whole: float = 1.0) -> Tensor:
     return wrap(cast_node(node, dtypes.float64) if node.dtype.is_integer else node)
 
 
+def _quotient(x: Tensor, y: Any, what: str) -> Tensor:
+    """Shares of a whole, which are compared with each other, and choose elements."""
+    return wrap(rounded_quotient(*broadcast_common([array(x, what), array(y, what)], what)))
+
+
+def _of_hundred(q: Any, what: str) -> Tensor:
+    """Percentages as shares."""
+    share = _share(q, what, 100.0)
+    return _quotient(share, full_like(share, 100.0), what)
+
+
 def _inside(place: Tensor, count: Tensor) -> Tensor:
     return FUNCTIONS["maximum"](FUNCTIONS["minimum"](place, count - 1), 0)
 
@@ -168,7 +179,7 @@ def _of_weighted_elements(lines: Tensor, share: Tensor, weights: Tensor, skip_na
     order = argsort(lines)
     sums = plain.cumsum(take_along_axis(weights, order, -1), -1)
     total = sums[..., -1:]
-    reached = where_(sums == 0, -1.0, sums / total).astype(share.dtype)
+    reached = where_(sums == 0, -1.0, _quotient(sums, total, "quantile")).astype(share.dtype)
     before = plain.sum(reached[..., None] < share[..., None, :], -2)
     found = take_along_axis(take_along_axis(lines, order, -1), FUNCTIONS["minimum"](before, lines.shape[-1] - 1), -1)
     return where_((total > 0) & FUNCTIONS["isfinite"](total), found, float("nan"))
@@ -208,7 +219,7 @@ def percentile(x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", k
     >>> hnp.percentile([1.0, 2.0, 3.0, 4.0, 5.0], 25)
     Tensor(2., dtype=float32)
     """
-    return _quantile(x, _share(q, "percentile", 100.0) / 100, axis, method, keepdims, False, "percentile", weights)
+    return _quantile(x, _of_hundred(q, "percentile"), axis, method, keepdims, False, "percentile", weights)
 
 
 def nanpercentile(x: Any, /, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None) -> Tensor:
@@ -217,7 +228,7 @@ def nanpercentile(x: Any, /, q: Any, axis: Any = None, *, method: str = "linear"
     >>> hnp.nanpercentile([1.0, hnp.nan, 3.0], 50)
     Tensor(2., dtype=float32)
     """
-    return _quantile(x, _share(q, "nanpercentile", 100.0) / 100, axis, method, keepdims, True, "nanpercentile", weights)
+    return _quantile(x, _of_hundred(q, "nanpercentile"), axis, method, keepdims, True, "nanpercentile", weights)
 
 
 @replayed(1)

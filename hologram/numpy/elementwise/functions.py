@@ -13,16 +13,29 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError
+from hologram.ir.node import Node
 from hologram.ir.op import Op
 from hologram.numpy.arguments import array, cast_to, weakly
 from hologram.numpy.elementwise.documentation import docstring
 from hologram.primitives import TABLE
+from hologram.primitives.markers import barrier
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace import arithmetic
 from hologram.trace.checks import integer
-from hologram.trace.operators import binary_operator, elementwise, node_of, promoted, stretched, unary_operator, weak_default, working_type, wrap
-from hologram.trace.recorder import cast_node, record
+from hologram.trace.operators import (
+    binary_operator,
+    broadcast_node,
+    elementwise,
+    node_of,
+    promoted,
+    stretched,
+    unary_operator,
+    weak_default,
+    working_type,
+    wrap,
+)
+from hologram.trace.recorder import cast_node, constant, record
 from hologram.trace.tensor import Tensor
 
 # The table's short names under those of NumPy and the Array API. A row whose name NumPy uses for the same function needs no entry.
@@ -237,7 +250,17 @@ def round(x: Any, /, decimals: int = 0) -> Tensor:
     if dtype.kind in "biu":
         return x if decimals > 0 else round(x.astype(np.float64), decimals).astype(dtype.np)
     scale = 10.0 ** abs(decimals) if abs(decimals) < 309 else math.inf  # float64 holds no larger power
-    return rint(x * scale) / scale if decimals > 0 else rint(x / scale) * scale
+    return _by_number(rint(x * scale), scale) if decimals > 0 else rint(_by_number(x, scale)) * scale
+
+
+def _by_number(x: Tensor, y: float) -> Tensor:
+    node = node_of(x)
+    return wrap(rounded_quotient(node, broadcast_node(constant(y, node.dtype), node.shape)), x._weak)
+
+
+def rounded_quotient(x: Node, y: Node) -> Node:
+    """``x / y``, rounded once, also where many numbers are divided by one: for what is compared, or chooses elements, and for decimals."""
+    return record(ew.div, (x, record(barrier, (y, x))))
 
 
 def divmod(x1: Any, x2: Any, /) -> tuple[Tensor, Tensor]:
