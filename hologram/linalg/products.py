@@ -7,12 +7,12 @@ from typing import Any
 
 import hologram.numpy as hnp
 from hologram.errors import ArgumentError, ShapeError
-from hologram.numpy.arguments import array, axis_of
+from hologram.numpy.arguments import array
 from hologram.numpy.products.linear import matmul, tensordot, vecdot
 from hologram.numpy.shaping.shapes import matrix_transpose
 from hologram.support.user_lines import located
 from hologram.trace.checks import items
-from hologram.trace.operators import broadcast_shapes, wrap
+from hologram.trace.operators import wrap
 from hologram.trace.tensor import Tensor
 
 __all__ = ["cross", "diagonal", "matmul", "matrix_transpose", "multi_dot", "outer", "tensordot", "trace", "vecdot"]
@@ -50,20 +50,12 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
 
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
-    """Cross product of vectors along ``axis``, of extent 3; the other axes broadcast. Raises ShapeError for other extents.
+    """Cross product of vectors along ``axis`` of each, of extent 3; the other axes broadcast. Raises ShapeError for other extents.
 
     >>> hg.linalg.cross([1, 0, 0], [0, 1, 0])
     Tensor([0, 0, 1], dtype=int64)
     """
-    a, b = wrap(array(x1, "cross")), wrap(array(x2, "cross"))
-    shape = broadcast_shapes("cross", [a._aval()[0], b._aval()[0]])
-    at = axis_of(axis, len(shape), "cross")
-    a, b = hnp.broadcast_to(a, shape), hnp.broadcast_to(b, shape)
-    if shape[at] != 3:
-        raise located(ShapeError(f"cross takes vectors of 3 elements, not shape {list(shape)} along axis {at}"))
-    a, b = hnp.moveaxis(a, at, -1), hnp.moveaxis(b, at, -1)
-    (a0, a1, a2), (b0, b1, b2) = (tuple(v[..., i] for i in range(3)) for v in (a, b))
-    return hnp.stack([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], axis=at)
+    return hnp.cross(x1, x2, axis=axis)
 
 
 def multi_dot(arrays: Sequence[Any], /) -> Tensor:

@@ -583,7 +583,7 @@ ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: la.vector_norm(np.ones(2), ord="fro"), ArgumentError, "the order is a number"),
     (lambda: la.norm(np.ones((2, 2, 2)), 2), ShapeError, "3 axes"),
     (lambda: la.matrix_power(np.eye(2), 0.5), ArgumentError, "an integer, not float"),  # type: ignore[arg-type]
-    (lambda: la.cross(np.ones(2), np.ones(2)), ShapeError, "vectors of 3 elements"),
+    (lambda: la.cross(np.ones(2), np.ones(2)), ShapeError, "vectors of three components"),
     (lambda: la.outer(np.ones((2, 2)), np.ones(2)), ShapeError, "outer takes vectors"),
     (lambda: la.multi_dot([np.eye(2)]), ArgumentError, "at least two"),
     (lambda: la.multi_dot([np.eye(2), np.ones(2), np.eye(2)]), ShapeError, "between two ends"),
@@ -598,3 +598,10 @@ def test_error(act: Callable[[], Any], kind: type[Exception], message: str) -> N
     with pytest.raises(kind, match=message) as caught:
         act()
     assert "test_linalg.py" in str(caught.value)
+
+
+@pytest.mark.parametrize(("left", "right", "axis"), [((3, 3), (3, 3, 3), 0), ((3, 5), (3, 4, 5), 0), ((3, 3), (4, 3, 3), -2), ((2, 3), (3,), -1)])
+def test_cross_counts_the_axis_in_each_operand(left: tuple[int, ...], right: tuple[int, ...], axis: int) -> None:
+    a, b = numbers(left), numbers(right, seed=1)
+    np.testing.assert_allclose(np.asarray(la.cross(a, b, axis=axis)), np.linalg.cross(a, b, axis=axis), rtol=1e-12)
+    np.testing.assert_allclose(np.asarray(la.cross(b, a, axis=axis)), np.linalg.cross(b, a, axis=axis), rtol=1e-12)

@@ -304,3 +304,13 @@ def test_edges_as_in_numpy() -> None:
         b = np.arange(1.0, 2 * len(a) + 1).reshape(-1, 2)
         for right in (b, b[:, 0]):
             np.testing.assert_allclose(hg.linalg.lstsq(a, right).residuals, np.linalg.lstsq(a, right)[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["var", "std", "nanvar", "nanstd"])
+def test_spread_in_a_complex_type(name: str) -> None:
+    """A complex type that is named is the type of the result; complex numbers alone give the type of their parts."""
+    for x in (X, X + 1j * X[::-1]):
+        for dtype in (None, np.complex64, np.complex128):
+            got, want = np.asarray(getattr(hnp, name)(x, 1, dtype)), getattr(np, name.removeprefix("nan"))(x, 1, dtype)
+            assert got.dtype == want.dtype
+            np.testing.assert_allclose(got, want, rtol=1e-5)

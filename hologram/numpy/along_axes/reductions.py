@@ -354,6 +354,11 @@ def mean(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False,
     return wrap(cast_node(_mean_of(node, where, axis, keepdims, 0.0, "mean"), result))
 
 
+def type_of_spread(result: dtypes.DType, named: Any) -> dtypes.DType:
+    """The type of a variance over elements of type ``result``: their real type, unless the caller has named one."""
+    return dtypes.real_of(result) if named is None else result
+
+
 def _measure_of_spread(what: str, finish: Callable[[Node], Node], doc: str) -> Callable[..., Tensor]:
     """The function called ``what``: ``finish`` of the variance."""
 
@@ -373,7 +378,7 @@ def _measure_of_spread(what: str, finish: Callable[[Node], Node], doc: str) -> C
         less = next((number(v, what, "a correction") for v in (correction, ddof) if v is not None), 0.0)
         node, result = inexact(x, dtype, what)
         squares = array(squared_modulus(wrap(node) - wrap(_mean_of(node, where, axis, True, 0.0, what))), what)
-        return wrap(cast_node(finish(_mean_of(squares, where, axis, keepdims, less, what)), dtypes.real_of(result)))
+        return wrap(cast_node(finish(_mean_of(squares, where, axis, keepdims, less, what)), type_of_spread(result, dtype)))
 
     measure.__name__ = measure.__qualname__ = what
     measure.__doc__ = inspect.cleandoc(doc)
@@ -386,7 +391,8 @@ var = _measure_of_spread(
     """Variance over ``axis``: the mean of squared distances from the mean; of complex numbers that of both parts together.
 
     The sum is divided by the count less ``correction``, which NumPy calls ``ddof``; by default less 0. ``where`` (bool, broadcast with ``x``) says
-    which elements count. Types are those of :func:`mean`, of complex numbers the type of their parts. Raises ArgumentError for both names at once.
+    which elements count. Types are those of :func:`mean`; of complex numbers, without ``dtype``, the type of their parts. Raises ArgumentError for
+    both names at once.
 
     >>> hnp.var([1.0, 2.0, 3.0, 4.0])
     Tensor(1.25, dtype=float32)

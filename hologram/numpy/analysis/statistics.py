@@ -400,7 +400,7 @@ def nanvar(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = Fals
     Tensor(1., dtype=float32)
     """
     t, result = _wide(_without(x, where, "nanvar"), dtype, "nanvar")
-    return _variance_without_nans(t, axis, keepdims, ddof).astype(dtypes.real_of(result))
+    return _variance_without_nans(t, axis, keepdims, ddof).astype(plain.type_of_spread(result, dtype))
 
 
 def nanstd(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = False, *, ddof: float = 0, where: Any = None) -> Tensor:
@@ -410,7 +410,7 @@ def nanstd(x: Any, /, axis: Any = None, dtype: Any = None, keepdims: bool = Fals
     Tensor(1., dtype=float32)
     """
     t, result = _wide(_without(x, where, "nanstd"), dtype, "nanstd")
-    return FUNCTIONS["sqrt"](_variance_without_nans(t, axis, keepdims, ddof)).astype(dtypes.real_of(result))
+    return FUNCTIONS["sqrt"](_variance_without_nans(t, axis, keepdims, ddof)).astype(plain.type_of_spread(result, dtype))
 
 
 # --- covariance ------------------------------------------------------------------------------------------------------
