@@ -169,6 +169,15 @@ def _scaled_count(n: int, start: Any, step: Any, dtype: DType) -> Node:
     return cast_node(node, dtype)
 
 
+def _steps(start: float, stop: float, step: float) -> int:
+    """How many numbers from ``start`` on are before ``stop``; of floats as NumPy counts them, in float64."""
+    some = start < stop if step > 0 else stop < start  # also where their quotient is too small for a number
+    try:
+        return max(int(some), math.ceil((stop - start) / step) if float in map(type, (start, stop, step)) else -((start - stop) // step))
+    except OverflowError:
+        raise located(ArgumentError(f"arange: there are too many steps between its bounds to count them in float64")) from None
+
+
 def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None) -> Tensor:
     """Numbers at equal steps: ``start, start + step, …`` before ``stop``; with one argument, from 0 up to it.
 
@@ -192,11 +201,10 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *,
     start, stop, step = values
     if step == 0:
         raise located(ShapeError("arange: step 0"))
-    if not all(map(math.isfinite, values)):
+    if any(type(x) is float and not math.isfinite(x) for x in values):
         raise located(ArgumentError(f"arange takes finite numbers, not {', '.join(map(str, values))}"))
     default = dtypes.default_float if any(type(x) is float for x in values) else dtypes.default_int
-    some = start < stop if step > 0 else stop < start  # also where their quotient is too small for a number
-    n = max(int(some), math.ceil((stop - start) / step) if default.is_float else -((start - stop) // step))
+    n = _steps(start, stop, step)
     return put(wrap(_scaled_count(n, start, step, default if dtype is None else element_type(dtype))), device)
 
 

@@ -614,3 +614,9 @@ def test_arange_begins_with_its_start(bounds: tuple[float, ...]) -> None:
         for got in (hnp.arange(*bounds, dtype=kind), hg.jit(lambda kind=kind: hnp.arange(*bounds, dtype=kind))()):
             np.testing.assert_array_equal(np.asarray(got), want)
             np.testing.assert_array_equal(np.signbit(np.asarray(got)), np.signbit(want))
+
+
+@pytest.mark.parametrize("bounds", [(-1e308, 1e308, 1e307), (0.0, 1e308, 1e-308), (0, 10**400, 1.0), (0.5, 10**400)])
+def test_arange_of_more_than_floats_can_count(bounds: tuple[float, ...]) -> None:
+    with pytest.raises(ArgumentError, match="too many steps"):
+        hnp.arange(*bounds)
