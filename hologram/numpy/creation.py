@@ -175,7 +175,7 @@ def _steps(start: float, stop: float, step: float) -> int:
     try:
         return max(int(some), math.ceil((stop - start) / step) if float in map(type, (start, stop, step)) else -((start - stop) // step))
     except OverflowError:
-        raise located(ArgumentError(f"arange: there are too many steps between its bounds to count them in float64")) from None
+        raise located(ArgumentError("arange: there are too many steps between its bounds to count them in float64")) from None
 
 
 def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None) -> Tensor:
