@@ -16,10 +16,10 @@ from hologram.ir.op import Shape
 from hologram.ir.symbolic import Expr, bounds
 from hologram.numpy.arguments import array, as_tensor, axis_of, cast_to, element_type, permuted, reshaped, spread, wrap
 from hologram.numpy.elementwise.functions import FUNCTIONS
+from hologram.numpy.elementwise.rounded import rounded_product
 from hologram.primitives import TABLE
 from hologram.primitives.complex import parts as complexes
 from hologram.primitives.iota import iota
-from hologram.primitives.markers import barrier
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace.array_classes import known_array
@@ -150,11 +150,6 @@ def count(shape: Shape, axis: int, dtype: DType) -> Node:
     return record(iota, (), (shape, axis, dtype.name))
 
 
-def rounded_product(x: Node, y: Node) -> Node:
-    """``x * y``, rounded before anything is added to it: what is added to a multiple of a step can be exactly its negative."""
-    return record(barrier, (record(ew.mul, (x, y)), x))
-
-
 def _scaled_count(n: int, start: Any, step: Any, dtype: DType) -> Node:
     """``start + i * step``; floats are computed in float64 and rounded once, as NumPy does."""
     work = dtype if dtype.is_integer else dtypes.float64
@@ -173,7 +168,7 @@ def _steps(start: float, stop: float, step: float) -> int:
     """How many numbers from ``start`` on are before ``stop``; of floats as NumPy counts them, in float64."""
     some = start < stop if step > 0 else stop < start  # also where their quotient is too small for a number
     try:
-        return max(int(some), math.ceil((stop - start) / step) if float in map(type, (start, stop, step)) else -((start - stop) // step))
+        return max(int(some), math.ceil((stop - start) / step) if float in map(type, (start, stop, step)) else -int((start - stop) // step))
     except OverflowError:
         raise located(ArgumentError("arange: there are too many steps between its bounds to count them in float64")) from None
 

@@ -27,10 +27,10 @@ from hologram.transform.nodes import has_tangents, zeros_like
 class Lost(Rule):
     """Stands for a rule that is not in the file."""
 
-    closed = "a loaded program has a part whose custom derivative is not in its file: export the derivative as a function of its own"
+    closure_error = "a loaded program has a part whose custom derivative is not in its file: export the derivative as a function of its own"
 
     def tangents(self, arguments: Any, given: Any) -> Any:
-        raise located(DifferentiationError(self.closed))
+        raise located(DifferentiationError(self.closure_error))
 
     def stack(self, size: Any, batched: Any) -> Rule:
         return self

@@ -248,9 +248,9 @@ class _Reading:
         if op is leaf:
             self._check_leaf(*attrs)
         if op is custom and len(inputs) == 1:
-            from hologram.transform.custom import HELD  # likewise
+            from hologram.transform.custom import ARGUMENT  # likewise
 
-            attrs = (HELD, 0)
+            attrs = (ARGUMENT, 0)
         elif op is custom and data[0] is not None and not attrs[0].fits(inputs[0], inputs[1:], attrs[1]):
             raise ProgramFileError("the derivative is that of another function")
         if op is control.scan:

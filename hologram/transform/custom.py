@@ -41,7 +41,7 @@ class Rule(ABC):
     """The derivative of one call: what ``custom`` nodes carry."""
 
     weak: tuple[bool, ...] | None = None  # which arguments are weakly typed; None: no one
-    closed: str | None = None  # what to say of derivatives that reach the value, where they come from around the call; None: they may come anyhow
+    closure_error: str | None = None  # of a derivative through the value, where only what the function closes over has one; None: it is ignored
     transparent = False  # whether it is the derivative of the ops that the value was computed with
     _found: tuple[Any, Sequence[Node]] = None, ()
     _stack: tuple[Any, Any] = None, None
@@ -69,7 +69,7 @@ class Rule(ABC):
 
 class _StackedRule(Rule):
     def __init__(self, rule: Rule, size: Int, batched: tuple[bool, ...]) -> None:
-        self.rule, self.size, self.batched, self.transparent, self.closed = rule, size, batched, rule.transparent, rule.closed
+        self.rule, self.size, self.batched, self.transparent, self.closure_error = rule, size, batched, rule.transparent, rule.closure_error
         self.axis_name = stacked_axis()
 
     def tangents(self, arguments: Sequence[Node], given: Sequence[Node | None]) -> Sequence[Node]:
@@ -127,7 +127,7 @@ class ReverseRule(Rule):
 class _StackedReverseRule(ReverseRule):
     def __init__(self, rule: ReverseRule, size: Int, batched: tuple[bool, ...]) -> None:
         super().__init__()
-        self.rule, self.size, self.batched, self.transparent, self.closed = rule, size, batched, rule.transparent, rule.closed
+        self.rule, self.size, self.batched, self.transparent, self.closure_error = rule, size, batched, rule.transparent, rule.closure_error
         self.axis_name = stacked_axis()
 
     def forward(self, arguments: Sequence[Node]) -> tuple[list[Node], list[Node]]:
@@ -166,8 +166,8 @@ class _StackedReverseRule(ReverseRule):
 
 def _custom_jvp(tangents: Sequence[Node | None], out: Node, *rest: Any) -> Node:
     *inputs, rule, index = rest
-    if tangents[0] is not None and rule.closed is not None:
-        raise located(DifferentiationError(rule.closed))
+    if tangents[0] is not None and rule.closure_error is not None:
+        raise located(DifferentiationError(rule.closure_error))
     return rule.shared(tuple(inputs[1:]), tuple(tangents[1:]))[index]
 
 
@@ -186,7 +186,7 @@ def transpose_of_value(cotangent: Node, linear: Sequence[bool], *rest: Any) -> t
 transforms(custom, jvp=_custom_jvp, transpose=transpose_of_value, batch=_custom_batch)
 
 
-class _Held(Rule):
+class _ArgumentRule(Rule):
     """The rule of an argument inside of the function: never asked for, since there is nothing that derivatives go to."""
 
     def tangents(self, arguments: Sequence[Node], given: Sequence[Node | None]) -> Sequence[Node]:
@@ -196,7 +196,7 @@ class _Held(Rule):
         return self
 
 
-HELD = _Held()
+ARGUMENT = _ArgumentRule()
 
 
 def by_closure(function: str) -> str:
@@ -204,9 +204,9 @@ def by_closure(function: str) -> str:
     return f"{function} reads a value that is differentiated and no argument of its rule: pass it as one"
 
 
-def _held(x: Node) -> Node:
+def _as_argument(x: Node) -> Node:
     """``x`` for a function with a derivative of its own. Where that is a linear function of tangents, cotangents go through it."""
-    return record(custom, (x,), (HELD, 0))
+    return record(custom, (x,), (ARGUMENT, 0))
 
 
 def wrapped(values: Sequence[Node], arguments: Sequence[Node], rule: Rule) -> list[Node]:
@@ -257,11 +257,11 @@ class _Custom(Wrapper):
         leaves, structure = tree.flatten(differentiated)
         given = [array_node(x, self._what) for x in leaves]
 
-        some = tree.unflatten(structure, [wrap(_held(n), weak) for n, weak in given])
+        some = tree.unflatten(structure, [wrap(_as_argument(n), weak) for n, weak in given])
         values, out = result_nodes(self.f(*_inserted(some, self.nondiff, plain)), self._what)
         rule = self._rule(plain, structure, out)
         rule.weak = tuple(weak for _, weak in given)
-        rule.closed = by_closure(f"{self._what}: {getattr(self, '__name__', 'the function')}")
+        rule.closure_error = by_closure(f"{self._what}: {getattr(self, '__name__', 'the function')}")
         return tensors(out, wrapped(values, [n for n, _ in given], rule))
 
 

@@ -79,7 +79,7 @@ class Level:
     def _passing(self, node: Node) -> tuple[Node, ...]:
         """The inputs through which a derivative can pass."""
         op, inputs, attrs = self.definition(node)
-        if op is custom and attrs[0].closed is not None:
+        if op is custom and attrs[0].closure_error is not None:
             return inputs  # it is the rule that refuses what would pass through the value
         if op is custom or op is mapped:
             return inputs[1:]

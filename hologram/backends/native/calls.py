@@ -37,7 +37,7 @@ def symbols() -> dict[str, int]:
       ``void kernel(ptr args, i64 begin, i64 end, ptr scratch)``, on the calling thread alone where ``grain`` is negative; nonzero: the call is
       cancelled and the graph must return;
     - ``void hg_begin_trial(ptr trial)``, ``void hg_end_trial(ptr trial)``: around a loop whose steps may be shared among threads or not;
-      ``i64 hg_runs_alone(ptr trial)``: before each of these; nonzero: it is not shared;
+      ``i64 hg_runs_serially(ptr trial)``: before each of these; nonzero: it is not shared;
     - ``i64 hg_poll(ptr ctx)``: for long loops outside of kernels: handles signals; nonzero likewise;
     - ``i64 hg_call_host(ptr ctx, ptr args)``: runs a host op through Python; nonzero likewise;
     - ``ptr hg_bar_begin(ptr ctx, ptr label, i64 total)``, ``void hg_bar_end(ptr ctx, ptr slot)``: around a loop that counts its steps;
@@ -50,7 +50,7 @@ def symbols() -> dict[str, int]:
             "hg_parallel_for",
             "hg_begin_trial",
             "hg_end_trial",
-            "hg_runs_alone",
+            "hg_runs_serially",
             "hg_poll",
             "hg_call_host",
             "hg_bar_begin",

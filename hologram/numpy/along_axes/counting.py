@@ -14,8 +14,9 @@ from hologram.numpy.along_axes.positions import known_values
 from hologram.numpy.along_axes.reductions import max, min
 from hologram.numpy.along_axes.searching import check_order, searchsorted
 from hologram.numpy.arguments import array, wrap
-from hologram.numpy.creation import arange, full, rounded_product, zeros
+from hologram.numpy.creation import arange, full, zeros
 from hologram.numpy.elementwise.functions import where as chosen
+from hologram.numpy.elementwise.rounded import rounded_product
 from hologram.numpy.shaping.joining import concat, stack
 from hologram.support.user_lines import located
 from hologram.trace.checks import computed, integer, items, number

@@ -15,9 +15,10 @@ from hologram.numpy.along_axes.sorting import argsort, sort
 from hologram.numpy.arguments import array, axes_of, permuted, reshaped, wrap
 from hologram.numpy.arrangement.manipulation import diagonal_values
 from hologram.numpy.complexes import conj, squared_modulus
-from hologram.numpy.creation import broadcast_common, full_like, rounded_product
-from hologram.numpy.elementwise.functions import FUNCTIONS, limits, rounded_quotient
+from hologram.numpy.creation import broadcast_common, full_like
+from hologram.numpy.elementwise.functions import FUNCTIONS, limits
 from hologram.numpy.elementwise.functions import where as where_
+from hologram.numpy.elementwise.rounded import rounded_product, rounded_quotient
 from hologram.numpy.indexing.read import take_along_axis
 from hologram.numpy.shaping.joining import concat
 from hologram.numpy.shaping.shapes import moveaxis

@@ -14,8 +14,9 @@ from hologram.ir.symbolic import Int, floordiv
 from hologram.numpy.along_axes.reductions import max, mean, min
 from hologram.numpy.along_axes.sorting import sort
 from hologram.numpy.arguments import array, spread, wrap
-from hologram.numpy.creation import count, rounded_product
+from hologram.numpy.creation import count
 from hologram.numpy.elementwise.functions import FUNCTIONS, where
+from hologram.numpy.elementwise.rounded import rounded_product
 from hologram.numpy.indexing.read import take
 from hologram.numpy.indexing.slices import sliced
 from hologram.numpy.shaping.joining import joined

@@ -13,12 +13,11 @@ import numpy as np
 from hologram import dtypes
 from hologram.dtypes import DType
 from hologram.errors import ArgumentError
-from hologram.ir.node import Node
 from hologram.ir.op import Op
 from hologram.numpy.arguments import array, cast_to, weakly
 from hologram.numpy.elementwise.documentation import docstring
+from hologram.numpy.elementwise.rounded import rounded_quotient
 from hologram.primitives import TABLE
-from hologram.primitives.markers import barrier
 from hologram.primitives.scalar import elementwise as ew
 from hologram.support.user_lines import located
 from hologram.trace import arithmetic
@@ -256,11 +255,6 @@ def round(x: Any, /, decimals: int = 0) -> Tensor:
 def _by_number(x: Tensor, y: float) -> Tensor:
     node = node_of(x)
     return wrap(rounded_quotient(node, broadcast_node(constant(y, node.dtype), node.shape)), x._weak)
-
-
-def rounded_quotient(x: Node, y: Node) -> Node:
-    """``x / y``, rounded once, also where many numbers are divided by one: for what is compared, or chooses elements, and for decimals."""
-    return record(ew.div, (x, record(barrier, (y, x))))
 
 
 def divmod(x1: Any, x2: Any, /) -> tuple[Tensor, Tensor]:

@@ -29,19 +29,19 @@ def two_threads(threads):
 class _Loop:
     """A loop whose steps take so long, by the record of its trials."""
 
-    def __init__(self, shared: float, alone: float) -> None:
-        self.seconds = shared, alone
+    def __init__(self, shared: float, serial: float) -> None:
+        self.seconds = shared, serial
         self.memory = ctypes.create_string_buffer(TRIAL_BYTES)
         self.record = Record(StepTrial, ctypes.addressof(self.memory))
         self.begin, self.end = (module().function(f"hg_{n}_trial", None, ctypes.c_void_p) for n in ("begin", "end"))
-        self.asks = module().function("hg_runs_alone", ctypes.c_int64, ctypes.c_void_p)
+        self.asks = module().function("hg_runs_serially", ctypes.c_int64, ctypes.c_void_p)
 
     def step(self) -> int:
-        alone = self.asks(self.record.address)
-        end = time.perf_counter() + self.seconds[alone]
+        serial = self.asks(self.record.address)
+        end = time.perf_counter() + self.seconds[serial]
         while time.perf_counter() < end:
             pass
-        return alone
+        return serial
 
     def run(self, steps: int) -> list[int]:
         self.begin(self.record.address)
@@ -70,11 +70,11 @@ def test_the_faster_way_is_kept(times, steps, two_threads):
 def test_the_choice_is_made_anew(two_threads):
     loop = _Loop(SHORT, LONG)
     loop.run_trial(100)
-    assert loop.record.is_alone == 0
+    assert loop.record.is_serial == 0
     loop.seconds, kept = (LONG, SHORT), loop.record.kept
     loop.record.left = 0  # the time for which it was kept is over
     loop.run_trial(100)
-    assert loop.record.is_alone == 1
+    assert loop.record.is_serial == 1
     assert loop.record.kept == 2 * kept <= LAST_KEPT
 
 
@@ -102,8 +102,8 @@ def _sums(steps, n):
 
 def test_loops_ask_where_threads_share_their_steps():
     large, small = (f.lower(x).as_text("llvm") for f, x in (_sums(50, 400), _sums(50, 4)))
-    assert large.count("call i64 @hg_runs_alone(") == large.count("call void @hg_end_trial(") == 1
-    assert "call i64 @hg_runs_alone(" not in small
+    assert large.count("call i64 @hg_runs_serially(") == large.count("call void @hg_end_trial(") == 1
+    assert "call i64 @hg_runs_serially(" not in small
 
 
 def test_trials_do_not_show_in_results(threads):

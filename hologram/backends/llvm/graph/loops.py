@@ -14,7 +14,7 @@ from collections.abc import Callable
 from hologram.backends.llvm.graph.bodies import BodyWriter, source_of
 from hologram.backends.llvm.graph.progress import LoopBar, label_at, trips
 from hologram.backends.llvm.graph.rotation import find_rotation
-from hologram.backends.llvm.graph.step_trials import StepTrial
+from hologram.backends.llvm.graph.step_trials import TrialWriter
 from hologram.backends.llvm.graph.writer import Frame, GraphWriter, NotInParts
 from hologram.backends.llvm.text import LoopHead, Reg
 from hologram.graph.lower.control_step import ENDLESS_NS, Carry, ControlStep
@@ -55,7 +55,7 @@ class LoopWriter(BodyWriter):
         self.rotation = find_rotation(step, self.on_stack)
         self.rotating = [] if self.rotation is None else self.rotation.members
         self.pairs = self._pairs()
-        self.trial: StepTrial | None = None
+        self.trial: TrialWriter | None = None
 
     def _check_memory(self) -> None:
         """Inside of what threads share, carries are on their stacks."""
@@ -65,7 +65,7 @@ class LoopWriter(BodyWriter):
     def write(self) -> None:
         moving = self._moving()
         self.bar = self._begin_bar()
-        self.trial = trial = StepTrial(self.w)
+        self.trial = trial = TrialWriter(self.w)
         last = self._scan(moving) if self.is_scan else self._while(moving)
         trial.end()
         if self.length is not None and self.w.profiled:

@@ -1,4 +1,4 @@
-"""Trials in the graph function: a loop whose steps threads may share asks before each of them whether they shall.
+"""Autotuning in the graph function: a loop whose steps threads may share asks before each of them whether they shall.
 
 The runtime answers (:mod:`hologram.backends.native.code.step_trials`). A loop asks only if something in its steps is shared, which shows while they
 are written; lines are kept free for that.
@@ -16,7 +16,7 @@ from hologram.backends.llvm.text import FunctionText, Reg
 DECLARATIONS = """
 declare void @hg_begin_trial(ptr)
 declare void @hg_end_trial(ptr)
-declare i64 @hg_runs_alone(ptr)
+declare i64 @hg_runs_serially(ptr)
 """
 
 
@@ -30,17 +30,17 @@ class Writer(Protocol):
 
     f: FunctionText
     trials: int
-    trial: StepTrial | None
+    trial: TrialWriter | None
 
 
-class StepTrial:
+class TrialWriter:
     """The trials of a loop that begins here, if it has any: those of loops in it are their own."""
 
     def __init__(self, w: Writer) -> None:
         self.w, self.f = w, w.f
         self._record: str | None = None  # where threads share something
         self._begin, self._ask = self.f.reserve(), 0
-        self._answer, self._is_alone = self.f.name("trial"), self.f.name("alone")
+        self._answer, self._is_serial = self.f.name("trial"), self.f.name("serial")
 
     @contextlib.contextmanager
     def step(self) -> Iterator[None]:
@@ -58,10 +58,10 @@ class StepTrial:
             self._record = f"@trial{self.w.trials}"
             self.w.trials += 1
             self.f.fill(self._begin, f"call void @hg_begin_trial(ptr {self._record})")
-            self.f.fill(self._ask, f"{self._answer} = call i64 @hg_runs_alone(ptr {self._record})")
-            self.f.fill(self._ask + 1, f"{self._is_alone} = icmp ne i64 {self._answer}, 0")
+            self.f.fill(self._ask, f"{self._answer} = call i64 @hg_runs_serially(ptr {self._record})")
+            self.f.fill(self._ask + 1, f"{self._is_serial} = icmp ne i64 {self._answer}, 0")
         negated = self.f.int_op("sub", Reg("0", "i64", 1), grain)
-        return self.f.emit(f"select i1 {self._is_alone}, {negated.typed}, {grain.typed}", "i64", 1)
+        return self.f.emit(f"select i1 {self._is_serial}, {negated.typed}, {grain.typed}", "i64", 1)
 
     def end(self) -> None:
         """The loop ends here."""

@@ -23,7 +23,7 @@ from hologram.backends.llvm.bounds_checks import DECLARATIONS, symbolic_sizes
 from hologram.backends.llvm.graph.counters import COUNTERS, Counters
 from hologram.backends.llvm.graph.outlining import POLL_SHARED, Outlined
 from hologram.backends.llvm.graph.step_trials import DECLARATIONS as TRIALS
-from hologram.backends.llvm.graph.step_trials import StepTrial, record
+from hologram.backends.llvm.graph.step_trials import TrialWriter, record
 from hologram.backends.llvm.kernel import KernelWriter
 from hologram.backends.llvm.memory import Integers
 from hologram.backends.llvm.scalars import Functions
@@ -112,7 +112,7 @@ class GraphWriter:
         self.is_outlined = False  # whether what is written is a function that threads share, without memory of its own but for the stack
         self.polls_in_threads = False
         self.trials = 0  # loops that find out how their steps run best
-        self.trial: StepTrial | None = None  # of the loop whose step is written
+        self.trial: TrialWriter | None = None  # of the loop whose step is written
         self.columns: Columns | None = None  # of the loop whose steps are written for a part of the columns
         self.outlined_texts: list[str] = []
         self.stack_slots: set[Reg] = set()  # stack memory of small arrays in loops and branches

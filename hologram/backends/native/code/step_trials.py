@@ -1,4 +1,4 @@
-"""Native code that decides whether the kernels in the steps of a loop are shared among threads or stay with the caller.
+"""Native code that tunes loops while they run (autotuning): whether threads share the kernels of their steps, or one thread runs them.
 
 Which is faster depends on what no model of ours knows: where steps hand arrays from core to core, how far apart these are, and what else runs on
 them. So a loop tries both, by turns, and keeps the faster: results do not depend on it (empirical tuning, as in ATLAS; Whaley, Petitet and
@@ -18,7 +18,7 @@ WINDOW = 8  # steps that are timed
 ROUNDS = 2  # of both ways
 WINDOWS = 4 * ROUNDS  # of one trial: in even ones steps are not timed, in odd ones they are
 WARM_PART = 8  # of the time between polls: so long a way runs before it is timed, at least
-SHARED_PART = 31  # of 32 parts of the time alone: what threads share is to take less
+SHARED_PART = 31  # of 32 parts of the serial time: what threads share is to take less
 FIRST_KEPT, LAST_KEPT = 8, 1024  # times between polls until the next trial
 
 
@@ -27,11 +27,11 @@ class StepTrial(Struct):
 
     window: i64  # of the trial that runs; WINDOWS: none does
     left: i64  # steps until there is something to decide
-    is_alone: i64  # how steps run
+    is_serial: i64  # how steps run
     started: i64  # ticks when the window or the loop began
     elapsed: i64  # ticks of the window in earlier runs of the loop
     shared: i64  # best ticks of a timed window; 0: none yet
-    alone: i64
+    serial: i64
     kept: i64 = at(TRIAL_BYTES - 8)  # times between polls from the last trial to the next
 
 
@@ -51,14 +51,14 @@ def end_trial(trial: StepTrial) -> void:
 
 @native
 def begin_window(trial: StepTrial, window: i64) -> i64:
-    """Starts on a window of a trial. In the second half of a round the caller runs the steps alone."""
-    is_alone = window >> 1 & 1
+    """Starts on a window of a trial. In the second half of a round steps are serial."""
+    is_serial = window >> 1 & 1
     release(trial.window, window)
-    release(trial.is_alone, is_alone)
+    release(trial.is_serial, is_serial)
     release(trial.elapsed, 0)
     release(trial.started, ticks())
     release(trial.left, WINDOW - 1)
-    return is_alone
+    return is_serial
 
 
 @native
@@ -70,8 +70,8 @@ def best(before: i64, elapsed: i64) -> i64:
 def choose(trial: StepTrial) -> i64:
     """Ends a trial: the faster way is kept for a while."""
     shared = acquire(trial.shared)
-    alone = acquire(trial.alone)
-    is_alone = shared * 32 > alone * SHARED_PART
+    serial = acquire(trial.serial)
+    is_serial = shared * 32 > serial * SHARED_PART
     kept = acquire(trial.kept) * 2
     if kept < FIRST_KEPT:
         kept = FIRST_KEPT
@@ -79,11 +79,11 @@ def choose(trial: StepTrial) -> i64:
         kept = LAST_KEPT
     release(trial.window, WINDOWS)
     release(trial.kept, kept)
-    release(trial.is_alone, is_alone)
+    release(trial.is_serial, is_serial)
     release(trial.shared, 0)
-    release(trial.alone, 0)
-    release(trial.left, kept * pool.poll_ticks // ((alone if is_alone else shared) // WINDOW + 1))
-    return is_alone
+    release(trial.serial, 0)
+    release(trial.left, kept * pool.poll_ticks // ((serial if is_serial else shared) // WINDOW + 1))
+    return is_serial
 
 
 @native
@@ -97,21 +97,21 @@ def turn(trial: StepTrial) -> i64:
         if elapsed >= pool.poll_ticks // WARM_PART:
             return begin_window(trial, window + 1)
         release(trial.left, WINDOW - 1)
-        return acquire(trial.is_alone)
+        return acquire(trial.is_serial)
     if window & 2 == 0:
         release(trial.shared, best(acquire(trial.shared), elapsed))
     else:
-        release(trial.alone, best(acquire(trial.alone), elapsed))
+        release(trial.serial, best(acquire(trial.serial), elapsed))
     return choose(trial) if window == WINDOWS - 1 else begin_window(trial, window + 1)
 
 
 @exported
-def runs_alone(trial: StepTrial) -> i64:
-    """Asked before each step of a loop: whether the caller is to run its kernels alone."""
+def runs_serially(trial: StepTrial) -> i64:
+    """Asked before each step of a loop: whether the caller is to run its kernels without the workers."""
     if acquire(pool.n_workers) == 0 and acquire(pool.guests) == 0:
         return 0  # :func:`parallel_for` sees to it
     left = acquire(trial.left)
     if left > 0:
         release(trial.left, left - 1)
-        return acquire(trial.is_alone)
+        return acquire(trial.is_serial)
     return turn(trial)
