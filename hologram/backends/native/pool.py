@@ -21,7 +21,8 @@ from hologram.backends.native_lang.language import size_of
 from hologram.settings import settings
 
 MAX_THREADS = 256
-SPIN_SECONDS = 40e-6  # how long a worker without work waits before it sleeps
+SPIN_SECONDS = 100e-6  # how long a worker without work waits before it sleeps: about what waking one takes on a virtual machine, ...
+TAIL_SECONDS = 1e-3  # ... and while a job is under way, whose last pieces others run
 WAKE_SECONDS = 30e-6  # work that is worth waking a worker for
 POLL_SECONDS = 10e-3  # between looks for signals
 EXIT_SECONDS = 5.0  # how long the interpreter's exit waits for a kernel that runs
@@ -48,7 +49,8 @@ class _Pool:
         s.start = id(immortal(self.start))
         s.main_thread = threading.main_thread().ident or 0
         frequency = self._ticks_per_second()
-        s.spin_ticks, s.wake_ticks, s.poll_ticks = (int(t * frequency) for t in (SPIN_SECONDS, WAKE_SECONDS, POLL_SECONDS))
+        s.spin_ticks, s.tail_ticks = int(SPIN_SECONDS * frequency), int(TAIL_SECONDS * frequency)
+        s.wake_ticks, s.poll_ticks = int(WAKE_SECONDS * frequency), int(POLL_SECONDS * frequency)
         s.wanted = int(self.count() > 1)
 
     def _ticks_per_second(self) -> float:

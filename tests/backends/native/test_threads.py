@@ -14,7 +14,9 @@ import pytest
 
 from hologram import dtypes
 from hologram.backends.native import pool, storage
+from hologram.backends.native.code.records import Worker
 from hologram.backends.native.dispatch import Dispatch, Output, Spec, TensorLeaf
+from hologram.backends.native.module import Record
 from hologram.backends.native.processors import usable_processors
 from hologram.ir.aval import aval
 from tests.support.runtime_programs import CHUNK, F8, Calls, adder, natively, parallel, python, run_add, tensor, values
@@ -48,6 +50,32 @@ def test_sleeping_workers_join_long_work(threads):
         return time.perf_counter() - start
 
     assert any(seconds(2) < 1.2 * seconds(1) for _ in range(5))
+
+
+def test_workers_stay_awake_while_a_job_is_under_way(threads):
+    """The next job comes before one that has fallen asleep is awake again."""
+    threads(2)
+    run_add(parallel(1), np.ones(20 * CHUNK, np.float32))
+    made = pool.the_pool()
+    worker, state = Record(Worker, made.state.workers), made.state
+    before = state.tail_ticks
+    _sleeps(worker)
+    state.open, state.tail_ticks = 1, 1 << 62  # the caller of a job runs its last piece
+    try:
+        run_add(parallel(1, rounds=100), np.ones(400 * CHUNK, np.float32))  # wakes the worker
+        time.sleep(0.05)
+        assert not worker.sleeping
+    finally:
+        state.open, state.tail_ticks = 0, before
+    _sleeps(worker)
+
+
+def _sleeps(worker: Record) -> None:
+    """Waits until a worker sleeps."""
+    deadline = time.perf_counter() + 5
+    while not worker.sleeping:
+        assert time.perf_counter() < deadline
+        time.sleep(0.001)
 
 
 def test_sleeping_workers_stop_while_guests_take_their_place(threads):

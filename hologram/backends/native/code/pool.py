@@ -272,6 +272,13 @@ def sleep(worker: Worker) -> void:
     PyThread_acquire_lock(worker.lock, 1)
 
 
+@native
+def patience() -> i64:
+    """How long a worker without work stays awake: longer while a job is under way. Who falls asleep during its last pieces is awake too late for the
+    next job, too, and so for all that follow."""
+    return pool.tail_ticks if acquire(pool.open) > 0 and acquire(pool.guests) == 0 else pool.spin_ticks
+
+
 @exported
 def worker_main(worker: Worker) -> void:
     """The life of a worker thread, without the GIL, until the pool stops."""
@@ -281,7 +288,7 @@ def worker_main(worker: Worker) -> void:
         if job is not None:
             if join(job, worker) != 0:
                 idle_since = ticks()
-        elif ticks() - idle_since < pool.spin_ticks:
+        elif ticks() - idle_since < patience():
             pause()
         else:
             sleep(worker)

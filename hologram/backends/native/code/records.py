@@ -582,6 +582,7 @@ class Pool(Struct):
     nap: ptr  # a lock that is never free, to sleep on for a while
     main_thread: i64
     spin_ticks: i64
+    tail_ticks: i64
     wake_ticks: i64
     poll_ticks: i64
     # another runtime's threads, team.py
