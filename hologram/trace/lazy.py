@@ -196,9 +196,8 @@ def realise(*tensors: Tensor) -> None:
     with _lock:
         walk = _walk([t._node for t in waiting])
         call = _call(walk)
-        if type(call) is Found and call.sizes is None and not call.operands and not any([t._weak for t in waiting]):
-            if known.hand_over(walk, len({t._node for t in waiting}), call.executable) and _realised_natively(waiting):
-                return
+        if type(call) is Found and not any([t._weak for t in waiting]) and _handed_over(walk, call, waiting) and _realised_natively(waiting):
+            return
         donated = (
             {}
             if call.executable is None or levels_under_way() or settings.nans
@@ -218,6 +217,14 @@ def realise(*tensors: Tensor) -> None:
     for t in waiting:
         if not _adopt(t):
             t._storage = made[t._node]
+
+
+def _handed_over(walk: _Walk, call: Found, waiting: Sequence[Tensor]) -> bool:
+    """Counts a run of a program; whether native code has got it, and may run it at once."""
+    asked = len({t._node for t in waiting})
+    if call.token is not None:
+        return known.hand_over_structure(walk, asked, call)
+    return known.hand_over(walk, asked, call.executable)
 
 
 def _is_walks_turn(node: Any) -> bool:

@@ -9,6 +9,7 @@ import pytest
 
 from hologram.settings import override
 from hologram.trace import compiling, lazy
+from hologram.trace.lazy_programs import known
 
 
 @pytest.fixture
@@ -16,6 +17,15 @@ def compiled_at_once() -> Iterator[None]:
     """Nothing runs op by op, and what earlier processes noted plays no part."""
     with override(op_by_op=False, cache=False):
         yield
+
+
+@pytest.fixture
+def handed_over_at_once(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Native code gets programs when they have run once."""
+    monkeypatch.setattr(known, "RUNS", 1)
+    lazy.clear()
+    yield
+    lazy.clear()
 
 
 @pytest.fixture

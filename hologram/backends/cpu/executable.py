@@ -7,7 +7,7 @@ import json
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from hologram import dtypes
 from hologram.backends import object_cache as cache
@@ -24,11 +24,22 @@ from hologram.graph.memory.call_sizes import CallSizes
 from hologram.graph.memory.growing import GrowingArena
 from hologram.ir.aval import Aval, aval
 from hologram.ir.graph import Graph
+from hologram.ir.symbolic import Int
 from hologram.settings import settings
 from hologram.support import debug
 from hologram.support.cached_property import cached_property
 
 MAX_SIZES = 64  # plans that a graph with symbolic shapes keeps
+
+
+class CallIntegers(NamedTuple):
+    """The integers that code takes behind its results: values of ``symbols``, and ``offsets`` of the intermediates in an arena of ``arena_bytes``.
+    These have room as long as none of them needs more bytes than it has: ``needed``."""
+
+    symbols: list[str]
+    offsets: list[int]
+    needed: list[tuple[Int, int]]
+    arena_bytes: int
 
 
 class Executable(BaseExecutable):
@@ -199,6 +210,22 @@ class Executable(BaseExecutable):
     def is_long_at(self, shapes: Sequence[tuple[int, ...]]) -> bool:
         """Whether a call with inputs of these shapes is expected to take so long that others should have the GIL."""
         return self.long and (self.sizes is None or is_long(self.sizes.cost_at(bind_symbols(self.traced.inputs, list(shapes)))))
+
+    def is_long_up_to(self, values: Mapping[str, int]) -> bool:
+        """As :meth:`is_long_at`, for values of the symbols up to these."""
+        return self.long and (self.sizes is None or is_long(self.sizes.cost_at(values)))
+
+    def call_up_to(self, values: Mapping[str, int]) -> CallIntegers:
+        """What a call takes at values of the symbols up to these: more memory than there need be."""
+        if self.sizes is None:
+            return CallIntegers([], [], [], self.arena_bytes)
+        if not self.sizes.lifetimes:
+            return CallIntegers(self.sizes.symbols, [], [], 0)
+        if self._arena is None:
+            self._arena = GrowingArena(self.sizes)
+        room, offsets, arena = self._arena.packed(tuple([values[name] for name in self.sizes.symbols]))
+        needed = [b.nbytes for b in self.sizes.lifetimes]
+        return CallIntegers(self.sizes.symbols, offsets, list(zip(needed, room, strict=True)), arena)
 
     def _at(self, sizes: CallSizes, of: tuple[int, ...], values: Mapping[str, int]) -> tuple[list[Aval], list[int], int]:
         """What :meth:`at_sizes` gives for values of the symbols, which are ``of`` in order."""

@@ -17,7 +17,7 @@ from hologram.backends.native import guarded_memory, progress_bars, tracing
 from hologram.backends.native.code import address as address_code
 from hologram.backends.native.code import arrow as arrow_code
 from hologram.backends.native.code import call as call_code
-from hologram.backends.native.code import capi, object_layout
+from hologram.backends.native.code import capi, number_code, object_layout
 from hologram.backends.native.code import checked as checked_code
 from hologram.backends.native.code import expressions as expression_code
 from hologram.backends.native.code import heap as heap_code
@@ -30,11 +30,12 @@ from hologram.backends.native.code import step_trials as trial_code
 from hologram.backends.native.code import steps as step_code
 from hologram.backends.native.code.dispatch import dispatch as dispatch_code
 from hologram.backends.native.code.dispatch import fingerprint as fingerprint_code
+from hologram.backends.native.code.expression_records import expressions, recorder
 from hologram.backends.native.code.kernels import copies as copies_code
 from hologram.backends.native.code.kernels import fft as fft_code
 from hologram.backends.native.code.kernels import lapack as lapack_code
 from hologram.backends.native.code.kernels import sort as sort_code
-from hologram.backends.native.code.records import SIZE_CLASSES, Context, expressions, heap, pool, process, progress, recorder, remote
+from hologram.backends.native.code.records import SIZE_CLASSES, Context, heap, pool, process, progress, remote
 from hologram.backends.native_lang.language import Routine, Struct, fields_of
 from hologram.backends.native_lang.translate import module_ir
 from hologram.errors import BoundsError, OutOfMemory
@@ -58,6 +59,7 @@ _SOURCES = (
     address_code,
     expression_code,
     step_code,
+    number_code,
     recording_code,
     arrow_code,
     sort_code,

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from hologram.backends.native.code.expression_records import Operator
 from hologram.backends.native.code.object_layout import slot_offset
-from hologram.backends.native.code.records import Operator
 from hologram.backends.native.module import METH_FASTCALL, Record, immortal, module
 from hologram.backends.native.native_storage import (
     DISALLOW_INSTANTIATION,

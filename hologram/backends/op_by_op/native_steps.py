@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hologram.backends.native import storage
-from hologram.backends.native.code.records import LONG, Bound, Expression
+from hologram.backends.native.code.expression_records import Expression
+from hologram.backends.native.code.records import LONG, Bound
 from hologram.backends.native.code.records import Step as StepRecord
 from hologram.backends.native.module import Record, module
 from hologram.backends.native_lang.language import fields_of, size_of

@@ -36,9 +36,12 @@ class GrowingArena:
         if not needed:
             return [], 0
         rounded = tuple([1 << (n - 1).bit_length() for n in sizes])
-        key = rounded if self._fit(rounded, needed) else sizes
-        _, offsets, arena = self._known.get(key) or self._packed(key, self._needed(key))
+        _, offsets, arena = self.packed(rounded if self._fit(rounded, needed) else sizes)
         return offsets, arena
+
+    def packed(self, sizes: tuple[int, ...]) -> tuple[tuple[int, ...], list[int], int]:
+        """The bytes for which intermediates are packed at these values of the symbols, their offsets, and the bytes of the arena."""
+        return self._known.get(sizes) or self._packed(sizes, self._needed(sizes))
 
     def _fit(self, sizes: tuple[int, ...], needed: tuple[int, ...]) -> bool:
         """Whether buffers packed for ``sizes`` have at least ``needed`` bytes. What shrinks while a symbol grows may need more than at the powers of

@@ -1,7 +1,7 @@
 """Expressions that come again are handed to native code, which then realises them without Python: see :mod:`hologram.backends.native.expressions`.
 
-Handed over are expressions whose numbers the program has by value, for the CPU. Native code finds out who holds the memory of arguments as
-:mod:`hologram.trace.lazy_programs.donation` does.
+Handed over are expressions whose numbers the program has by value, and structures whose program takes numbers as operands, for the CPU. Native code
+finds out who holds the memory of arguments as :mod:`hologram.trace.lazy_programs.donation` does.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from hologram.settings import settings
 from hologram.trace.host_movement import HostMovement, Spent
 from hologram.trace.lazy_programs.donation import MAX_NODES, MIN_DONATED_BYTES
 from hologram.trace.lazy_programs.immediate import Immediate, moved_natively
+from hologram.trace.lazy_programs.numbers import is_large
 from hologram.trace.lazy_programs.structure import KNOWN_TO_RULES, MAX_SCALARS, operands
 from hologram.trace.native_operators import make_native
 from hologram.trace.recorder import Pending, remember
 from hologram.trace.tensor import Tensor
 
 RUNS = 4  # of a program by Python before its expression is handed over, and again where native code did not find it
-
+MAX_HAND_OVERS = 16  # of a program that takes numbers: each time for sizes up to other powers of two
 
 MOVED_SETS = 16  # of numbers of one structure that NumPy moves, which are handed over: more tend to be as many as come
 _not_native: dict[Any, None] = {}  # keys of what NumPy moves, and native code does not
@@ -71,6 +72,24 @@ def hand_over(walk: Any, asked: int, executable: Any) -> bool:
     return _hand_over(walk, asked, executable, donors) and not donors
 
 
+def hand_over_structure(walk: Any, asked: int, found: Any) -> bool:
+    """As :func:`hand_over`, for all expressions whose numbers the program takes that was ``found`` for ``walk``; not of large arrays, for which
+    programs by value are faster where sizes come again."""
+    program = None if is_large(walk) else walk.structure.program_of(found.token)
+    if program is None or program.handed_over == MAX_HAND_OVERS or getattr(found.executable, "address", None) is None:
+        return False
+    program.runs += 1
+    if program.runs < RUNS:
+        return False
+    from hologram.backends.native.expressions import Numbers
+
+    program.runs = 0
+    program.handed_over += 1
+    known, sizes = _known_expressions(), found.sizes or {}
+    numbers = Numbers(walk.numbers, program.conditions, {s: 1 << (n - 1).bit_length() for s, n in sizes.items()}, program.token)
+    return known is not None and _knows(known, known.add_structure(walk.order, asked, walk.roots, found.executable, numbers))
+
+
 def _hand_over_steps(walk: Any, asked: int, executable: Immediate) -> bool:
     """Hands over what Python has run op by op before."""
     program = executable.for_native_code()
@@ -92,12 +111,16 @@ def _hand_over_movement(walk: Any, asked: int, spent: Spent) -> bool:
 
 
 def _hand_over(walk: Any, asked: int, executable: Any, donors: Sequence[tuple[int, int]], runs: int = -1) -> bool:
-    global _realise
     known = _known_expressions()
-    if known is None or not known.add(walk.order, asked, walk.roots, executable, donors, runs):
-        return False
-    _realise = known.realise
-    return True
+    return known is not None and _knows(known, known.add(walk.order, asked, walk.roots, executable, donors, runs))
+
+
+def _knows(known: Any, is_added: bool) -> bool:
+    """Has native code look for expressions once it knows one."""
+    global _realise
+    if is_added:
+        _realise = known.realise
+    return is_added
 
 
 def clear() -> None:

@@ -14,12 +14,11 @@ order. Only rules that look at a number may make a difference. Graphs where they
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from hologram.errors import HologramError, is_defect
 from hologram.ir.graph import Graph
-from hologram.ir.symbolic import MAX_EXTENT, source_of
 from hologram.primitives.markers import place
 from hologram.settings import settings
 from hologram.support import debug
@@ -27,6 +26,7 @@ from hologram.support.lru_cache import Recent
 from hologram.trace.compiling import compile_once
 from hologram.trace.host_movement import is_run
 from hologram.trace.lazy_programs.cache import keep, programs
+from hologram.trace.lazy_programs.conditions import NumberConditions, conditions_of
 from hologram.trace.lazy_programs.donation import MIN_DONATED_BYTES
 from hologram.trace.lazy_programs.explanation import tell, tell_miss
 from hologram.trace.lazy_programs.immediate import BUDGET, SIZES_NS, Immediate, compile_ns, for_sizes, is_small
@@ -59,44 +59,22 @@ class Found(NamedTuple):
 class Program:
     """A program in which some numbers are operands.
 
-    ``fixed`` are the numbers that it has by value, ``equal`` pairs that must be equal; ``constants`` the numbers that are arguments, ``symbols`` the
-    numbers that symbols stand for, ``defined`` further numbers with the polynomials that they must equal.
-    Of what the symbols make no extent may be 0 or 1, and sizes by which programs by value choose an order of sums are in the ranges of this one.
     ``sizes(numbers)`` gives the values of the symbols for other numbers; None where the program does not take them.
     """
 
-    def __init__(self, numbers: Numbers, constants: list[int], made: Recording) -> None:
-        groups, defined = made.slots, made.defined
-        ranges = dict.fromkeys(made.extents(), (2, MAX_EXTENT))
-        for n, (least, most) in made.conditions().items():
-            ranges[n] = max(least, ranges[n][0]) if n in ranges else least, most
-        varying = {*constants, *(i for slots in groups.values() for i in slots)}
-        fixed = _getter([i for i in range(len(numbers)) if i not in varying])
-        spelled = {s: f"n[{slots[0]}]" for s, slots in groups.items() if s not in defined}
-        holds = [f"{number} >= 2" for number in spelled.values()]
-        holds += [f"n[{i}] == n[{slots[0]}]" for slots in groups.values() for i in slots[1:]]
-        holds += [f"n[{groups[s][0]}] == {source_of(e, spelled)}" for s, e in defined.items()]
-        holds += [f"{least} <= {source_of(e, spelled)} <= {most}" for e, (least, most) in ranges.items()]
-        sizes = ", ".join([f"{s!r}: {number}" for s, number in spelled.items()])
-        of_numbers = f"lambda n: {{{sizes}}} if {' and '.join(['fixed(n) == values', *holds])} else None"
-        self.sizes: Callable[[Numbers], dict[str, int] | None] = eval(of_numbers, {"fixed": fixed, "values": fixed(numbers)})
-        self._constants = constants
+    def __init__(self, conditions: NumberConditions) -> None:
+        self.conditions = conditions
+        self.sizes = conditions.symbols_of()
         self.token = object()  # its key among the programs that are kept
+        self.runs = self.handed_over = 0  # by Python since native code last got it, and how often it has
 
     def found(self, numbers: Numbers) -> Found | None:
         """The program for ``numbers``, if it takes them."""
         sizes = self.sizes(numbers)
         executable = None if sizes is None else programs.get(self.token)
-        return None if executable is None else Found(executable, [_constant(numbers[i]) for i in self._constants], sizes or None, self.token)
-
-
-def _getter(slots: list[int]) -> Callable[[Numbers], Any]:
-    """What picks numbers out."""
-    return operator.itemgetter(*slots) if slots else _nothing
-
-
-def _nothing(numbers: Numbers) -> None:
-    return None
+        return (
+            None if executable is None else Found(executable, [_constant(numbers[i]) for i in self.conditions.constants], sizes or None, self.token)
+        )
 
 
 _constants: dict[tuple[str, bytes], Any] = {}
@@ -135,6 +113,10 @@ class Structure:
                 return found
         self.programs = [p for p in self.programs if programs.get(p.token) is not None]
         return None
+
+    def program_of(self, token: object) -> Program | None:
+        """The program that is kept by this key."""
+        return next((p for p in self.programs if p.token is token), None)
 
     def note(self, numbers: Numbers) -> None:
         """Remembers numbers that have no program with operands."""
@@ -261,7 +243,7 @@ def _remembered(walk: Any, found: Found, again: bool) -> Found | Structure:
         return structure
     if len(_known) >= _KNOWN_LIMIT:
         _known.clear()
-    left = _FREQUENT_LARGE_USES if found.sizes and _is_large(walk) else _FREQUENT_USES
+    left = _FREQUENT_LARGE_USES if found.sizes and is_large(walk) else _FREQUENT_USES
     _known[walk.key] = Known(found, structure, left) if again else _ONCE
     return found
 
@@ -293,7 +275,8 @@ def _to_compile(walk: Any) -> Generalised | None:
     return None
 
 
-def _is_large(walk: Any) -> bool:
+def is_large(walk: Any) -> bool:
+    """Whether an argument is so large that results are put into its memory."""
     return any([s.aval.nbytes >= MIN_DONATED_BYTES for s in walk.storages])
 
 
@@ -333,7 +316,7 @@ def _generalised(walk: Any, before: Numbers, noted: Numbers | None) -> Generalis
         groups.setdefault((numbers[i], before[i]), []).append(i)
     try:
         made = Recording(walk, set(constants), groups)
-        program = Program(numbers, constants, made)
+        program = Program(conditions_of(numbers, constants, made))
     except (HologramError, TypeError) as e:  # what the type rules do not take
         structure.by_value = structure.by_value or len(structure.seen) >= _REMEMBERED
         return f"with symbols: {str(e).partition(chr(10))[0]}"

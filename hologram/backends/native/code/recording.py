@@ -21,8 +21,9 @@ from hologram.backends.native.code.capi import (
     PyTuple_SetItem,
     PyType_GenericAlloc,
 )
+from hologram.backends.native.code.expression_records import Operator, expressions, recorder
 from hologram.backends.native.code.object_layout import layout
-from hologram.backends.native.code.records import Object, Operator, Sized, Storage, expressions, heap, process, recorder
+from hologram.backends.native.code.records import Object, Sized, Storage, heap, process
 from hologram.backends.native.code.slots import first_value, set_slot, shared, slot
 
 # None is the null pointer.

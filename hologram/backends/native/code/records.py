@@ -1,10 +1,10 @@
-"""What native code keeps in memory: CPython's and NumPy's objects as far as they are read, Hologram's own records, and the three
-records of process-wide state."""
+"""What native code keeps in memory: CPython's and NumPy's objects as far as they are read, Hologram's own records, and those of process-wide
+state."""
 
 from __future__ import annotations
 
 from hologram.backends.llvm.abi import ARENA_AT, ARENA_BYTES_AT, BAR_DONE_AT, CANCELLED_AT, PENDING_AT, SCRATCH_AT
-from hologram.backends.native_lang.language import Array, Function, Struct, at, f64, i32, i64, instance, ptr, u32, void
+from hologram.backends.native_lang.language import Array, Function, Struct, at, i32, i64, instance, ptr, u32, void
 
 SIZE_CLASSES = 192  # covers every size up to 2**52 bytes
 JOB_SLOTS = 16  # parallel kernels in flight at one time; a caller that finds none free works alone
@@ -165,6 +165,8 @@ class Context(Struct):
     bars: i64  # loops of the call that count their steps in a slot, progress.py
     steps: ptr  # of a program that runs op by op, steps.py
     n_steps: i64
+    key_words: i64  # of the structure of an expression, and its numbers, structures.py
+    numbers: i64
 
 
 class Graph(Function):
@@ -261,114 +263,6 @@ class Step(Struct):
     places: Array[i64]  # of the operands and the result: slots of the program, or -1 - bytes from the start of the arena
     args: Array[ptr]  # of the graph or loop: operands, constants of the graph, the result, its integers
     strides: Array[i64]  # of the loop's arguments; of a copy: see steps.py
-
-
-# --- lazily recorded expressions ------------------------------------------------------------------------------------------------------------
-
-
-class Root(Struct):
-    """A node of an expression that becomes a realised value."""
-
-    node: i64  # its place in the order of the walk
-    aval: ptr
-    nbytes: i64
-    size_class: i64
-    dtype_name: ptr
-
-
-class Donor(Struct):
-    """A leaf in whose memory a root may be put, if nobody but the expression holds it."""
-
-    root: i64
-    leaf: i64
-    node: i64  # of the leaf
-    uses: Array[i64]  # pairs: the place of a node, and how often nodes of the expression refer to it, which is all that may
-    n_uses: i64  # words
-
-
-class Expression(Struct):
-    """A lazily recorded expression that has a program; laid out by expressions.py."""
-
-    fingerprint: i64
-    n_key: i64  # words
-    key: Array[i64]
-    program: ptr  # Python objects: what keeps the code alive, and this record with all that it refers to
-    kept: ptr
-    graph: Graph
-    arena_bytes: i64
-    flags: i64
-    needs_donor: i64  # it takes long where no root takes over memory: then Python runs it, which gives up the GIL
-    left: i64  # runs until Python is to serve it; negative: no end of them
-    n_steps: i64  # of a program that runs op by op; 0 for a compiled one
-    steps: Array[Step]
-    n_constants: i64
-    n_roots: i64
-    n_donors: i64
-    constants: Array[i64]
-    roots: Array[Root]
-    donors: Array[Donor]  # those of a root follow each other, the best first
-
-
-class FloatType(Struct):
-    """A type of floats whose constants native code makes arguments of."""
-
-    name: ptr
-    aval: ptr  # of one element
-    nbytes: i64
-
-
-class Expressions(Struct):
-    """The expressions that native code knows, by the fingerprints of their keys; and what it has to know of pending nodes."""
-
-    table: Array[ptr]  # open addressing, at most half full
-    mask: i64  # one less than its places, a power of 2
-    known: i64  # expressions in it; none are looked for where there are none
-    clock: i64  # walks
-    visited: Array[ptr]  # nodes of the walk under way, a hash table
-    visits: Array[i64]  # of each: the walk, and its number in it
-    pending_type: ptr
-    node_op: i64  # offsets of slots
-    node_inputs: i64
-    node_attrs: i64
-    node_shape: i64
-    node_dtype: i64
-    node_seen: i64
-    node_depth: i64
-    node_array: i64
-    leaf: ptr  # op definitions
-    const: ptr
-    operands: ptr  # dict: the Storage of a constant that is an argument, or None, by the attributes of the constant
-    max_scalars: i64  # constants that are arguments of one program
-    float_types: Array[FloatType]
-    n_float_types: i64
-    by_value: Array[f64]  # numbers that programs have by value
-    n_by_value: i64
-    nothing: ptr  # an empty tuple
-    zero: ptr
-
-
-class Operator(Struct):
-    """A Python object: an operator of Tensors, which native code records where it knows how, and Python elsewhere."""
-
-    refcount: u32 = at(0)
-    type: ptr = at(8)
-    vectorcall: ptr = at(16)
-    op: ptr
-    results: ptr  # dict: the type of the result, by that of the operands
-    python: ptr  # the function that records everything else
-    name: ptr
-    doc: ptr
-    arity: i64
-    swapped: i64
-
-
-class Recorder(Struct):
-    """What native code has to know to record ops lazily. Of nodes it knows by :class:`Expressions`."""
-
-    constants: ptr  # dict: the node of a number beside an operand, by (type of the operand, class of the number, number)
-    max_depth: i64
-    aval_shape: i64  # offsets of slots
-    dtype_name: i64
 
 
 # --- programs on devices --------------------------------------------------------------------------------------------------------------------
@@ -639,8 +533,6 @@ class Nowhere(Struct):
 heap = instance(Heap, "hg_heap")
 nowhere = instance(Nowhere, "hg_nowhere")
 process = instance(Process, "hg_process")
-expressions = instance(Expressions, "hg_expressions")
-recorder = instance(Recorder, "hg_recorder")
 remote = instance(Remote, "hg_remote")
 pool = instance(Pool, "hg_pool")
 progress = instance(Progress, "hg_progress")

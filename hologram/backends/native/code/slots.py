@@ -1,4 +1,4 @@
-"""Native code that reads and writes the slots of Python objects."""
+"""Native code that reads and writes the slots of Python objects, and keeps objects."""
 
 from __future__ import annotations
 
@@ -36,3 +36,15 @@ def set_slot(obj: ptr, at: i64, value: ptr) -> void:
     Py_IncRef(value)
     place[0] = value
     Py_DecRef(before)
+
+
+@native
+def keep_all(objects: Array[ptr], n: i64) -> void:
+    for i in range(n):
+        Py_IncRef(objects[i])
+
+
+@native
+def drop_all(objects: Array[ptr], n: i64) -> void:
+    for i in range(n):
+        Py_DecRef(objects[i])
