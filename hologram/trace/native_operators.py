@@ -1,4 +1,5 @@
-"""Operators and elementwise functions whose lean path is native code, once there is a reason to load that: expressions that come again.
+"""Operators and elementwise functions whose lean path is native code, once there is a reason to load that: expressions that come again; and methods
+that read elements, once many are read.
 
 Python's functions stay in place for what native code does not record. Who holds such a function registers with :func:`on_native` to have it replaced.
 """
@@ -50,3 +51,22 @@ def make_native() -> None:
             setattr(Tensor, name, _native(function))
     for function, replace in _holders:
         replace(_native(function))
+
+
+def make_reading_native(element: Any, share: Callable[..., None], vectors: dict[Any, dict[int, Any]]) -> None:
+    """Replaces methods of Tensors that read elements: see :func:`hologram.backends.native.recording.reading_methods`."""
+    from hologram.backends.native import dispatch
+    from hologram.backends.native.module import why_not_native
+
+    if why_not_native() is not None:
+        return
+    from hologram.backends.native import recording
+    from hologram.backends.native.code.object_layout import UnknownLayout
+
+    try:
+        dispatch.register_tensor_class(Tensor)
+        methods = recording.reading_methods(Tensor, element, share, vectors)
+    except UnknownLayout:
+        return
+    for name, method in methods.items():
+        setattr(Tensor, name, method)

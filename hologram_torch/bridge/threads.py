@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-from functools import cache
 
 import torch
 
 from hologram.backends.native.module import why_not_native
+from hologram.support.once import once
 
 
-@cache
+@once
 def share() -> bool:
     """Makes Hologram's long calls run on the OpenMP threads that torch works with, where it has some; once for a process.
 

@@ -14,12 +14,12 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hologram.support.cached_property import cached_property
+from hologram.support.once import once
 
 NOT_READY = 600  # cudaErrorNotReady
 MAX_THREADS_PER_BLOCK = 0  # CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK
@@ -405,7 +405,7 @@ def _stream_of_torch(torch: Any, number: int) -> int:
     return int(ask(number) if ask is not None else torch.cuda.current_stream(number).cuda_stream)
 
 
-@cache
+@once
 def api() -> Api:
     """The one of the process. Raises ImportError where CuPy is not there."""
     return Api()

@@ -10,7 +10,6 @@ import contextlib
 import ctypes
 import time
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from hologram.backends.timing import Times
 from hologram.errors import CompileError, DeviceError
 from hologram.graph.schedule.tiles import GpuTileConfig
 from hologram.support.cached_property import cached_property
+from hologram.support.once import once
 
 PER_THREAD_STREAM = 2  # a name for another stream in each thread
 CLOCK_SECONDS = 10.0  # after which times since an event are told too coarsely
@@ -340,7 +340,7 @@ class Device(runtime.Device):
         return super().is_out_of_memory(e) or self.cuda.is_out_of_memory(e)
 
 
-@cache
+@once
 def found() -> tuple[list[Device], str | None]:
     """The devices, and why there are none."""
     try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from hologram.backends.device.driver import Launch, Place
 from hologram.backends.device.listing import numbered
 from hologram.errors import CompileError
 from hologram.support.cached_property import cached_property
+from hologram.support.once import once
 
 INSTALL = 'pip install "hologram-compute[metal]"'
 COMPLETED, FAILED = 4, 5  # of MTLCommandBufferStatus
@@ -206,7 +206,7 @@ class Device(runtime.Device):
         return Queue(self)
 
 
-@cache
+@once
 def found() -> tuple[list[Device], str | None]:
     """The devices, and why there are none."""
     try:

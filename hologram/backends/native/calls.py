@@ -18,6 +18,7 @@ from hologram.backends.native.code.records import LONG, PARALLEL
 from hologram.backends.native.module import check_size, module
 from hologram.backends.native.pool import the_pool
 from hologram.backends.native_lang.language import Routine
+from hologram.support.once import once
 
 READY = tuple(
     x.symbol
@@ -63,7 +64,7 @@ def symbols() -> dict[str, int]:
     }
 
 
-@cache
+@once
 def _functions() -> tuple[Any, Any]:
     the_pool()
     m = module()

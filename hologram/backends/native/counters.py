@@ -14,7 +14,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +28,7 @@ from hologram.backends.native_lang.language import Routine, offset_of, size_of
 from hologram.backends.native_lang.translate import module_ir
 from hologram.settings import settings
 from hologram.support import forks
+from hologram.support.once import once
 
 WARM_SECONDS = 0.02  # between two looks at both clocks, at least
 COUNTER_WORDS, EVENT_WORDS = COUNTER_BYTES // 8, code.EVENT_BYTES // 8
@@ -128,7 +128,7 @@ def _load() -> target.Code:
     return target.link(found, symbols, [x.symbol for x in (*routines, code.recorder)])  # type: ignore[attr-defined]
 
 
-@cache
+@once
 def _made() -> _Recorder:
     return _Recorder()
 

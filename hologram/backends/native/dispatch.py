@@ -36,6 +36,7 @@ from hologram.backends.native_lang.language import fields_of, offset_of
 from hologram.dtypes import DType
 from hologram.ir.aval import Aval
 from hologram.settings import listeners, settings
+from hologram.support.once import once
 
 if why_not_native() is None:
     from hologram.backends.native.tables import table  # with this module: what a thread is importing at a fork, no child can import any more
@@ -416,7 +417,7 @@ class _Dispatcher:
         self.fallback = fallback
 
 
-@cache
+@once
 def _prepared() -> Any:
     """Native code knows the dispatcher's slots, and the pool."""
     p = module().process

@@ -10,7 +10,7 @@ import ctypes
 import threading
 import weakref
 from collections.abc import Iterable, Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ from hologram.backends.native_lang.language import fields_of, size_of
 from hologram.graph.library.fft.sizes import work_elements
 from hologram.settings import settings
 from hologram.support import forks
+from hologram.support.once import once
 
 _LINE = 64
 _lock = forks.guard(forks.RUNTIME, threading.RLock())
@@ -152,7 +153,7 @@ class _Recent:
 _recent = lru_cache(maxsize=32)(_Recent)
 
 
-@cache
+@once
 def _native_run() -> Any:
     the_pool()
     return module().function("hg_fft_run", ctypes.c_int64, *[ctypes.c_void_p] * 3, ctypes.c_int64, gil=False)

@@ -23,6 +23,7 @@ from hologram.backends.native.code import expressions as expression_code
 from hologram.backends.native.code import heap as heap_code
 from hologram.backends.native.code import pool as pool_code
 from hologram.backends.native.code import progress as progress_code
+from hologram.backends.native.code import readers as readers_code
 from hologram.backends.native.code import reading as reading_code
 from hologram.backends.native.code import recording as recording_code
 from hologram.backends.native.code import scalars as scalar_code
@@ -35,7 +36,7 @@ from hologram.backends.native.code.kernels import copies as copies_code
 from hologram.backends.native.code.kernels import fft as fft_code
 from hologram.backends.native.code.kernels import lapack as lapack_code
 from hologram.backends.native.code.kernels import sort as sort_code
-from hologram.backends.native.code.records import SIZE_CLASSES, Context, heap, pool, process, progress, remote
+from hologram.backends.native.code.records import SIZE_CLASSES, Context, heap, pool, process, progress, readers, remote
 from hologram.backends.native_lang.language import Routine, Struct, fields_of
 from hologram.backends.native_lang.translate import module_ir
 from hologram.errors import BoundsError, OutOfMemory
@@ -60,6 +61,7 @@ _SOURCES = (
     expression_code,
     step_code,
     number_code,
+    readers_code,
     recording_code,
     arrow_code,
     sort_code,
@@ -102,6 +104,7 @@ class Module:
         self.heap = self._record(heap)
         self.pool = self._record(pool)
         self.process = self._record(process)
+        self.readers = self._record(readers)
         self.remote = self._record(remote)
         self.progress = self._record(progress)
         self.expressions = self._record(expressions)
@@ -175,7 +178,7 @@ def _load() -> target.Code:
         found = target.compile_ir(module_ir(routines, of.architecture)[0], of, opt="quick")
         if key is not None:
             disk.store(key, found, kind="runtime")
-    names = [x.symbol for x in (*routines, expressions, heap, pool, process, progress, recorder, remote)]  # type: ignore[attr-defined]
+    names = [x.symbol for x in (*routines, expressions, heap, pool, process, progress, readers, recorder, remote)]  # type: ignore[attr-defined]
     return target.link(found, _externals(), names)
 
 

@@ -13,8 +13,9 @@ from hologram.backends.native.code.object_layout import slot_offset
 from hologram.backends.native.code.scalars import AS_INTEGER, EXACT_IN_DOUBLE, format_of
 from hologram.backends.native.module import METH_FASTCALL, METH_O, check_size, immortal, module
 from hologram.backends.native_lang.language import offset_of, size_of
-from hologram.dtypes import ALL
+from hologram.dtypes import ALL, int64
 from hologram.ir.aval import Aval
+from hologram.ir.aval import aval as aval_of
 from hologram.settings import listeners, settings
 
 
@@ -135,6 +136,14 @@ def of_number(aval: Aval, value: Any) -> Any:
     else:
         native = form >= AS_INTEGER and type(value) is bool
     return _of_number(aval, value, form) if native else None
+
+
+_INDEX = aval_of(int64, ())
+
+
+def of_index(value: int) -> Any:
+    """A Storage of one int64, the integer ``value``."""
+    return _of_number(_INDEX, value, AS_INTEGER)
 
 
 def borrow_memory(aval: Aval, array: np.ndarray, writable: bool = False) -> Any:

@@ -11,7 +11,6 @@ import ctypes
 import os
 import threading
 import time
-from functools import cache
 
 from hologram.backends.native import guarded_memory
 from hologram.backends.native.code.records import CACHE_LINE, JOB_SLOTS, SCRATCH_BYTES, Job, Worker
@@ -19,12 +18,14 @@ from hologram.backends.native.module import Module, Record, immortal, module
 from hologram.backends.native.processors import usable_processors
 from hologram.backends.native_lang.language import size_of
 from hologram.settings import settings
+from hologram.support.once import once
 
 MAX_THREADS = 256
 SPIN_SECONDS = 100e-6  # how long a worker without work waits before it sleeps: about what waking one takes on a virtual machine, ...
 TAIL_SECONDS = 1e-3  # ... and while a job is under way, whose last pieces others run
 WAKE_SECONDS = 30e-6  # work that is worth waking a worker for
 POLL_SECONDS = 10e-3  # between looks for signals
+FORK_SECONDS = 0.2  # how long a fork waits for workers to end
 EXIT_SECONDS = 5.0  # how long the interpreter's exit waits for a kernel that runs
 SEATS = 4  # calls from so many threads at one time find scratch for all their guests
 
@@ -65,16 +66,15 @@ class _Pool:
     def _worker(self, i: int) -> Record:
         """The record of worker i, made at its first use and then kept."""
         worker = Record(Worker, self.state.workers + i * size_of(Worker))
-        if not worker.lock:
-            worker.lock = _new_lock()
-            worker.scratch = _new_scratch()
+        worker.lock = worker.lock or _new_lock()
+        worker.scratch = worker.scratch or _new_scratch()
         worker.sleeping = 0
         return worker
 
     def start(self) -> None:
         """Starts the workers, if they are wanted and do not run."""
         with self.lock:
-            if not self.state.wanted or self.closed:
+            if not self.state.wanted or self.closed or not self._have_ended():
                 return
             self.state.wanted = 0
             for i in range(self.count() - 1):
@@ -90,20 +90,26 @@ class _Pool:
                     return
 
     def stop(self, timeout: float | None = None) -> None:
-        """Stops the workers; the next parallel call starts them anew."""
+        """Stops the workers, for which it waits so many seconds; the next parallel call after they have ended starts them anew."""
         with self.lock:
             self._stop()
             for thread in self.threads:
                 if thread.ident is not None:
                     thread.join(timeout)
-            if not any(t.is_alive() for t in self.threads):
-                self.threads.clear()
-                self.state.n_workers = self.state.stop = 0
-                self.state.wanted = int(self.count() > 1)
+            self._have_ended()
+            self.state.wanted = int(self.count() > 1)
+
+    def _have_ended(self) -> bool:
+        """Whether no worker is there, nor one that has been told to stop and still runs."""
+        if not any(t.is_alive() for t in self.threads):
+            self.threads.clear()
+            self.state.n_workers = self.state.stop = 0
+        return not self.threads
 
     def before_fork(self) -> None:
+        """A process with one thread forks without a warning. A worker that does not get the GIL to end stays in the parent."""
         self.lock.acquire()
-        self.stop()
+        self.stop(FORK_SECONDS)
 
     def after_fork_in_parent(self) -> None:
         self.lock.release()
@@ -111,8 +117,13 @@ class _Pool:
     def after_fork_in_child(self) -> None:
         """Other threads, and the jobs they had in flight, do not exist here."""
         self.lock = threading.RLock()
+        self.threads.clear()
         s = self.state
         ctypes.memset(s.jobs, 0, JOB_SLOTS * size_of(Job))
+        for i in range(s.n_workers):
+            Record(Worker, s.workers + i * size_of(Worker)).lock = 0  # who knows who held it
+        s.n_workers = s.stop = 0
+        s.wanted = int(self.count() > 1)
         s.open, s.nap, s.main_thread = 0, _new_lock(), threading.get_ident()
         s.fork = s.guests = 0  # OpenMP does not survive a fork
 
@@ -153,7 +164,7 @@ def _new_lock() -> int:
     return int(lock)
 
 
-@cache
+@once
 def the_pool() -> _Pool:
     """The process's pool; its threads do not run before they are needed."""
     made = _Pool(module())

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from hologram.backends.native import tracing
+from hologram.dtypes import int64
 from hologram.errors import OutOfMemory
 from hologram.ir.aval import Aval
+from hologram.ir.aval import aval as aval_of
 from hologram.settings import settings
 
 ALIGNMENT = 64
@@ -80,6 +82,13 @@ def give(tensor: Any) -> None:
 def of_number(aval: Aval, value: Any) -> None:
     """No number is converted natively."""
 
+
+def of_index(value: int) -> Storage:
+    """A Storage of one int64, the integer ``value``."""
+    return small_copy(_INDEX, np.asarray(value, np.int64))
+
+
+_INDEX = aval_of(int64, ())
 
 _BASIC = {int, slice, type(None), type(Ellipsis)}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from hologram.backends.native.code.expression_records import Operator
@@ -20,8 +19,9 @@ from hologram.backends.native.native_storage import (
     members,
 )
 from hologram.backends.native_lang.language import offset_of, size_of
-from hologram.dtypes import DType
-from hologram.ir.aval import Aval
+from hologram.dtypes import ALL, DType
+from hologram.ir.aval import Aval, aval
+from hologram.support.once import once
 
 _CALL, _DESCR_GET = 50, 54  # slot numbers of CPython's stable ABI
 _METHOD_DESCRIPTOR, _HAVE_VECTORCALL = 1 << 17, 1 << 11
@@ -29,7 +29,7 @@ _T_SSIZE = 19
 _SHOWN = {"__wrapped__": "python", "__name__": "name", "__doc__": "doc"}
 
 
-@cache
+@once
 def _type() -> Any:
     """The class of operators: method descriptors, which CPython calls with their object as first argument."""
     rows = [("__vectorcalloffset__", _T_SSIZE, offset_of(Operator, "vectorcall"))]
@@ -60,12 +60,36 @@ def operator(python: Callable[..., Any], op: Any, results: dict[Any, Any], arity
 
     ``results`` are the types of results by those of the operands, as ``python`` has found them. It stays for as long as the process lives.
     """
+    made = _method("hg_operator_call", python)
+    record = Record(Operator, id(made))
+    record.op, record.results = id(immortal(op)), id(immortal(results))
+    record.arity, record.swapped = arity, int(swapped)
+    return made
+
+
+_READERS = {"__getitem__": "hg_tensor_part", "__float__": "hg_tensor_float", "__int__": "hg_tensor_int", "item": "hg_tensor_item"}
+
+
+def reading_methods(cls: type, element: Any, share: Callable[..., None], vectors: dict[DType, dict[int, Aval]]) -> dict[str, Any]:
+    """Methods of a class of Tensors that read elements, which stay for as long as the process lives. Where native code does not know how, they call
+    the Python functions that the class has.
+
+    ``element`` is what the slot ``_alias`` holds of an element that integers pick; ``share(source, part, (key, shape, dtype))`` notes that a part is
+    a view; ``vectors`` has the Avals of small vectors. Raises UnknownLayout.
+    """
+    state = module().readers
+    state.tensor_alias = slot_offset(cls, "_alias")
+    elements = {d: aval(d, ()) for d in ALL}
+    state.element, state.share, state.elements, state.vectors = (id(immortal(x)) for x in (element, share, elements, vectors))
+    return {name: _method(symbol, vars(cls)[name]) for name, symbol in _READERS.items()}
+
+
+def _method(symbol: str, python: Callable[..., Any]) -> Any:
+    """An object that is called natively, and knows a Python function."""
     allocate: Any = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_ssize_t)(("PyType_GenericAlloc", ctypes.pythonapi))
     made = immortal(allocate(_type(), 0))
     record = Record(Operator, id(made))
-    record.vectorcall = module().address("hg_operator_call")
-    objects = {"op": op, "results": results, "python": python, "name": python.__name__, "doc": python.__doc__}
-    for name, value in objects.items():
+    record.vectorcall = module().address(symbol)
+    for name, value in {"python": python, "name": python.__name__, "doc": python.__doc__}.items():
         setattr(record, name, id(immortal(value)))
-    record.arity, record.swapped = arity, int(swapped)
     return made

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any
 
 from hologram.backends.native.code.object_layout import slot_offset
 from hologram.backends.native.module import immortal, module
+from hologram.support.once import once
 
 
 class Replays:
@@ -36,7 +36,7 @@ def know_classes(storage: type, memory: type, piece: type, submission: type) -> 
     _classes.update(storage=storage, memory=memory, piece=piece, submission=submission)
 
 
-@cache
+@once
 def tell_classes() -> None:
     """Tells native code of the classes. Raises UnknownLayout where their slots are no fields of their objects."""
     remote = module().remote

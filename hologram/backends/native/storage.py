@@ -35,6 +35,7 @@ pick = _made.pick  # an element of an array as a Storage, or whether a key needs
 give = _made.give  # (Tensor): its Storage, writable from then on, where nothing else holds that and its memory is its own; else None
 host_view = _made.view  # as view, of a Storage
 small_copy = _made.small_copy  # (aval, array): as copied, of a small array of native byte order
+of_index = _made.of_index  # (integer): a Storage of one int64
 number = _made.number  # the one element of a Storage as a Python number, None for what is none
 
 

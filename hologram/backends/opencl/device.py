@@ -6,7 +6,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from hologram.backends.timing import Times
 from hologram.errors import CompileError
 from hologram.settings import settings
 from hologram.support.cached_property import cached_property
+from hologram.support.once import once
 
 _OUT_OF_MEMORY = ("MEM_OBJECT_ALLOCATION_FAILURE", "OUT_OF_RESOURCES", "OUT_OF_HOST_MEMORY", "INVALID_BUFFER_SIZE")
 
@@ -264,7 +265,7 @@ class Device(runtime.Device):
         return super().is_out_of_memory(e) or any(code in str(e) for code in _OUT_OF_MEMORY)
 
 
-@cache
+@once
 def found() -> tuple[list[Device], str | None]:
     """The devices, and why there are none."""
     try:

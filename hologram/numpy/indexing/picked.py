@@ -13,11 +13,15 @@ from hologram.numpy.indexing.views import ELEMENT, share
 from hologram.trace import recorder
 from hologram.trace.host_movement import is_lendable
 from hologram.trace.lazy import shown
+from hologram.trace.native_operators import make_reading_native
 from hologram.trace.operators import own_leaf
 from hologram.trace.recorder import Pending, storage_module
 from hologram.trace.tensor import Tensor
 
+READS = 32  # of elements and small parts by Python, until native code reads them
+
 _vectors: dict[DType, dict[int, Any]] = {}  # for each type the Avals of small vectors that slices have chosen, by their extents
+_reads = 0
 MAX_COPIED_BYTES = 1 << 16  # of a part that is copied at once where reading it would copy it in any case
 
 
@@ -58,6 +62,7 @@ def picked(x: Tensor, key: Any) -> Tensor | None:
 
 def _part(x: Tensor, storage: Any, key: Any, node: Any) -> Tensor:
     """The Tensor of a part of ``x`` that ``key`` chooses, whose elements were copied."""
+    _count_read()
     t = Tensor()
     t._node, t._storage, t._weak = None, storage, False
     share(x, t, (key, node.shape, node.dtype))
@@ -92,6 +97,15 @@ def copied(array: np.ndarray, dtype: DType) -> Tensor:
 
 def _element(storage: Any) -> Tensor:
     """The Tensor of an element that integers pick."""
+    _count_read()
     t = Tensor()
     t._node, t._storage, t._weak, t._alias = None, storage, False, ELEMENT
     return t
+
+
+def _count_read() -> None:
+    """Has native code read elements from now on, when many have been read."""
+    global _reads
+    _reads += 1
+    if _reads == READS:
+        make_reading_native(ELEMENT, share, _vectors)

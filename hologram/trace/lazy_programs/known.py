@@ -6,11 +6,11 @@ finds out who holds the memory of arguments as :mod:`hologram.trace.lazy_program
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from hologram.settings import settings
+from hologram.support.once import once
 from hologram.trace.host_movement import HostMovement, Spent
 from hologram.trace.lazy_programs.donation import MAX_NODES, MIN_DONATED_BYTES
 from hologram.trace.lazy_programs.immediate import Immediate, moved_natively
@@ -29,7 +29,7 @@ _not_native: dict[Any, None] = {}  # keys of what NumPy moves, and native code d
 _realise: Callable[..., bool] | None = None  # of native code, once it has been told of an expression
 
 
-@functools.cache
+@once
 def _known_expressions() -> Any:
     """What native code knows; None where there is no native code. It needs LLVM, so it is imported when a program has run."""
     from hologram.backends.native import dispatch, expressions

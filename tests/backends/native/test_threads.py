@@ -203,6 +203,27 @@ def test_signal_handlers_may_call(add8):
     assert got == [[2.0] * 8] and (out == 2).all()
 
 
+def test_workers_start_anew_when_those_before_have_ended(threads):
+    threads(2)
+    slow, fast = parallel(**SLOW), parallel(1)
+    x, made = np.ones(40 * CHUNK, np.float32), pool.the_pool()
+    run_add(fast, x)
+    caller = threading.Thread(target=lambda: run_add(slow, x, long=True))
+    caller.start()
+    time.sleep(0.05)  # a worker is in the middle of a chunk
+    before = list(made.threads)
+    made.stop(timeout=0)
+    for _ in range(3):
+        assert (run_add(fast, x) == 2 * x).all()
+        assert made.threads == before or not any(t.is_alive() for t in before)
+    caller.join()
+    deadline = time.perf_counter() + 5
+    while any(t.is_alive() for t in before) and time.perf_counter() < deadline:
+        time.sleep(0.01)
+    assert (run_add(fast, x) == 2 * x).all()
+    assert made.state.n_workers == 1 and made.state.stop == 0 and made.threads != before
+
+
 def test_other_threads_run_during_a_long_call():
     code, ticks, done = parallel(**SLOW), [], threading.Event()
 

@@ -294,6 +294,7 @@ def test_fork_while_other_threads_compile() -> None:
             while True:
                 hg.jit(lambda a: hnp.sin(a) + 1)(x)
                 (x + 1).sum().numpy()
+                time.sleep(0.001)  # threads that hand the GIL to one another starve a third one, which forks
 
         for _ in range(2):
             threading.Thread(target=work, daemon=True).start()

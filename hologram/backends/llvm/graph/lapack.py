@@ -22,6 +22,7 @@ from hologram.graph.lower.host_step import HostStep, work
 from hologram.ir.symbolic import Int, is_static, prod
 from hologram.primitives.host.factorizations import smaller_extent, wanted_of
 from hologram.support.forks import in_child
+from hologram.support.once import once
 
 PREFIX = "hg_"
 THREADS = "hg_library_threads"  # the symbol of the record by which routines are kept to the calling thread
@@ -97,7 +98,7 @@ class _LibraryThreads(ctypes.Structure):
     _fields_ = [("set", ctypes.c_void_p), ("lock", ctypes.c_int64), ("users", ctypes.c_int64), ("before", ctypes.c_int64)]
 
 
-@cache
+@once
 def _library_threads() -> _LibraryThreads:
     """The process's record. OpenBLAS has a function that sets its number of threads; other libraries are left to themselves."""
     found = None
@@ -110,7 +111,7 @@ def _library_threads() -> _LibraryThreads:
 @in_child
 def renew() -> None:
     """After a fork: users of the record were other threads, which the child lacks."""
-    if _library_threads.cache_info().currsize:
+    if _library_threads.is_made:
         record = _library_threads()
         if record.users and record.set:
             ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(record.set)(record.before)

@@ -424,6 +424,16 @@ class Process(Struct):
     free_contexts: ptr
 
 
+class Readers(Struct):
+    """What native methods of Tensors that read elements have to know."""
+
+    tensor_alias: i64  # offset of a slot
+    element: ptr  # what this slot holds of an element that integers pick
+    share: ptr  # Python callable (source, part, (key, shape, dtype)): notes that a part is a view of its source
+    elements: ptr  # dict: the Aval of an element, by the type
+    vectors: ptr  # dict: by the type a dict of the Avals of small vectors, by their extents
+
+
 # --- threads --------------------------------------------------------------------------------------------------------------------------------
 
 
@@ -533,6 +543,7 @@ class Nowhere(Struct):
 heap = instance(Heap, "hg_heap")
 nowhere = instance(Nowhere, "hg_nowhere")
 process = instance(Process, "hg_process")
+readers = instance(Readers, "hg_readers")
 remote = instance(Remote, "hg_remote")
 pool = instance(Pool, "hg_pool")
 progress = instance(Progress, "hg_progress")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hologram.backends.native.code.capi import Py_DecRef, Py_IncRef
+from hologram.backends.native.code.capi import Py_DecRef, Py_IncRef, PyType_GenericAlloc
+from hologram.backends.native.code.records import process
 from hologram.backends.native_lang.language import Array, i64, inlined, native, offset, ptr, void
 
 Pointers = Array[ptr]
@@ -48,3 +49,14 @@ def keep_all(objects: Array[ptr], n: i64) -> void:
 def drop_all(objects: Array[ptr], n: i64) -> void:
     for i in range(n):
         Py_DecRef(objects[i])
+
+
+@native
+def new_tensor(storage: ptr) -> ptr:
+    """A Tensor of a Storage; None, and an exception, without memory."""
+    tensor = PyType_GenericAlloc(process.tensor_type, 0)
+    if tensor is not None:
+        first_value(tensor, process.tensor_node, process.none)
+        first_value(tensor, process.tensor_storage, storage)
+        first_value(tensor, process.tensor_weak, process.false)
+    return tensor

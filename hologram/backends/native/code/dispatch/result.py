@@ -15,11 +15,11 @@ from hologram.backends.native.code.capi import (
     PyObject_Vectorcall,
     PyTuple_New,
     PyTuple_SetItem,
-    PyType_GenericAlloc,
 )
 from hologram.backends.native.code.dispatch.words import ASSIGNED, CALLED, DICT, JOINED, LIST, NUMBER, PASSED, RESULT, SAME, TUPLE
 from hologram.backends.native.code.records import Context, List, Object, Storage, process
 from hologram.backends.native.code.scalars import AS_DOUBLE
+from hologram.backends.native.code.slots import new_tensor
 
 # None is the null pointer.
 # mypy: disable-error-code="return-value"
@@ -32,19 +32,6 @@ Words, Pointers, Doubles, Singles = Array[i64], Array[ptr], Array[f64], Array[f3
 def drop_results(context: Context, n: i64) -> void:
     for i in range(n):
         Py_DecRef(context.results[i])
-
-
-@native
-def new_tensor(storage: ptr) -> ptr:
-    tensor = PyType_GenericAlloc(process.tensor_type, 0)
-    if tensor is not None:
-        Py_IncRef(storage)
-        Py_IncRef(process.none)
-        Py_IncRef(process.false)
-        Pointers(offset(tensor, process.tensor_storage))[0] = storage
-        Pointers(offset(tensor, process.tensor_node))[0] = process.none
-        Pointers(offset(tensor, process.tensor_weak))[0] = process.false
-    return tensor
 
 
 @native
