@@ -152,6 +152,28 @@ def test_an_updated_carry_stays_in_place() -> None:
     assert [c for p in step.execution_plans for c in p.copies if "argument" not in c.why] == []
 
 
+def test_a_carry_whose_boundary_comes_from_elsewhere_stays_in_place() -> None:
+    def step(i: Any, fields: Any) -> Any:
+        e, h = fields
+        e = e.at[0].set(i * 1.0).at[1:].add(0.5 * (h[1:] - h[:-1]))
+        return e, h.at[:-1].add(0.7 * (e[1:] - e[:-1]))
+
+    def f(e: Any, h: Any) -> Any:
+        return hg.fori_loop(0, 9, step, (e, h))
+
+    carries = loop_of(plan_of(f, A, A)).carries
+    assert carries.count(Carry.IN_PLACE) >= 2 and Carry.TWO_BUFFERS not in carries[-2:]
+    e, h = np.ones((100, 100)), np.arange(10_000.0).reshape(100, 100)
+    found = hg.jit(f)(e, h)
+    e, h = e.copy(), h.copy()
+    for i in range(9):
+        e[0] = i
+        e[1:] += 0.5 * (h[1:] - h[:-1])
+        h[:-1] += 0.7 * (e[1:] - e[:-1])
+    np.testing.assert_allclose(found[0], e)
+    np.testing.assert_allclose(found[1], h)
+
+
 def test_rows_swap_without_a_copy_of_the_array() -> None:
     def swap(i: Any, x: Any) -> Any:
         r, s = x[i], x[99 - i]

@@ -18,7 +18,7 @@ from hologram.graph.kernel.ir import float16_factors
 from hologram.graph.legalize.paged_scans import unpaged
 from hologram.graph.lower.canonical_order import order_canonically
 from hologram.graph.lower.code_placement import CodePlacement
-from hologram.graph.lower.lowered import Lowered
+from hologram.graph.lower.lowered import Lowered, in_place_in_all
 from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
 from hologram.graph.memory.overwritten import NOTHING_UNREAD, Unread
 from hologram.graph.schedule.choose import choose_nest
@@ -150,9 +150,9 @@ def _sums_16_bit(values: ScalarProgram) -> bool:
 
 def _together(parts: list[Lowered], alone: bool) -> Lowered:
     """One kernel for several boxes. A result may stand where an input stood if this holds in every box, and no other kernel writes it."""
+    in_place = in_place_in_all([(p.kernel, p.in_place) for p in parts]) if alone else []
     out = Lowered(join_kernels([p.kernel for p in parts]), parts[0].bindings, parts[0].group)
-    shared = set.intersection(*(set(p.in_place) for p in parts)) if alone else set()
-    out.in_place = sorted(shared)
+    out.in_place = in_place
     uniquify_names(out.kernel.body, {}, set())
     return out
 

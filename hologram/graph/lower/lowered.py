@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from hologram.graph.fusion.groups import Group
 from hologram.graph.kernel.ir import Buffer, Kernel, Loop, Store
@@ -58,6 +59,20 @@ def in_place_pairs(kernel: Kernel) -> list[tuple[int, int]]:
         if out in number and old in number and old.dtype.bits == out.dtype.bits and old.size == out.size
         if read.keys() == written.keys() and all(read[index] < written[index] for index in read)
     ]
+
+
+def in_place_in_all(parts: Sequence[tuple[Kernel, Sequence[tuple[int, int]]]]) -> list[tuple[int, int]]:
+    """The ``(out, in)`` parameters of kernels for disjoint parts of the same results, each with its own pairs, that hold for all of them: where each
+    part that reads the input reads no element but those that it writes itself."""
+
+    def holds(pair: tuple[int, int]) -> bool:
+        return all(pair in own or not _reads(kernel, kernel.params[pair[1]]) for kernel, own in parts)
+
+    return sorted(filter(holds, {pair for _, own in parts for pair in own}))
+
+
+def _reads(kernel: Kernel, b: Buffer) -> bool:
+    return any(isinstance(s, Ins) and s.op == "load" and s.attrs[0] is b for s in kernel.walk())
 
 
 def copies_whole(kernel: Kernel) -> bool:

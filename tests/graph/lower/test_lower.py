@@ -13,7 +13,9 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram.graph.execution_plan import ExecutionPlan
 from hologram.graph.kernel.ir import Loop
+from hologram.graph.kernel.parser import parse_kernel
 from hologram.graph.lower.code_placement import MAX_KEPT_BYTES
+from hologram.graph.lower.lowered import in_place_in_all, in_place_pairs
 from hologram.graph.pipeline import canonicalise
 from hologram.ir.graph import Graph
 from hologram.ir.index_maps import Guard, Index, linear, propagate_index, variables
@@ -168,6 +170,23 @@ def test_adam_may_update_in_place() -> None:
     (lowered,) = d.schedule(*adam(d, 100)).kernels
     pairs = {(lowered.kernel.params[o].name, lowered.kernel.params[i].name) for o, i in lowered.in_place}
     assert len(pairs) == 12  # any of three results in the place of any of four arguments
+
+
+ROW, ROWS, SHIFTED = (
+    f"""kernel(b0: float32[40] in, b1: float32[10] in, b2: float32[40] out)
+  parallel p from 0 count {count}
+    lanes i from 0 count 10
+      v0 = load({read}) : float32
+      b2[{written}] = v0
+"""
+    for count, read, written in ((1, "b1, i", "i"), (3, "b0, i+10*p+10", "i+10*p+10"), (3, "b0, i+10*p", "i+10*p+10"))
+)
+
+
+@pytest.mark.parametrize(("parts", "expected"), [((ROW, ROWS), [(2, 0)]), ((ROWS, ROW), [(2, 0)]), ((ROW, SHIFTED), []), ((ROWS, SHIFTED), [])])
+def test_parts_that_do_not_read_an_input_leave_results_in_its_place(parts: tuple[str, ...], expected: list[tuple[int, int]]) -> None:
+    kernels = [parse_kernel(text) for text in parts]
+    assert in_place_in_all([(k, in_place_pairs(k)) for k in kernels]) == expected
 
 
 # --- what lowering promises ------------------------------------------------------------------------------------------
