@@ -92,37 +92,42 @@ def aval_of_part(dtype: ptr, count: i64) -> ptr:
 
 
 @native
+def triple(a: ptr, b: ptr, c: ptr) -> ptr:
+    """A tuple; None, and an exception, without memory."""
+    made = PyTuple_New(3)
+    if made is not None:
+        PyTuple_SetItem(made, 0, shared(a))
+        PyTuple_SetItem(made, 1, shared(b))
+        PyTuple_SetItem(made, 2, shared(c))
+    return made
+
+
+@native
+def share(source: ptr, part: ptr, steps: ptr) -> ptr:
+    """Calls Python's function of this name; what it gives. None, and an exception, where it fails, or for no ``steps``."""
+    if steps is None:
+        return None
+    arguments = triple(source, part, steps)
+    if arguments is None:
+        return None
+    found = PyObject_Vectorcall(readers.share, offset(arguments, layout.tuple_items), 3, None)
+    Py_DecRef(arguments)
+    return found
+
+
+@native
 def view_of(source: ptr, part: ptr, key: ptr, storage: Storage) -> ptr:
     """The part, an owned Tensor, of which Python notes that it is a view of its source. None, and an exception, where that fails."""
     if part is None:
         return None
-    steps = PyTuple_New(3)
-    noted: ptr = None
-    if steps is not None:
-        PyTuple_SetItem(steps, 0, shared(key))
-        PyTuple_SetItem(steps, 1, shared(slot(storage.aval, heap.aval_shape)))
-        PyTuple_SetItem(steps, 2, shared(slot(storage.aval, heap.aval_dtype)))
-        noted = share(source, part, steps)
-        Py_DecRef(steps)
+    steps = triple(key, slot(storage.aval, heap.aval_shape), slot(storage.aval, heap.aval_dtype))
+    noted = share(source, part, steps)
+    Py_DecRef(steps)
     if noted is None:
         Py_DecRef(part)
         return None
     Py_DecRef(noted)
     return part
-
-
-@native
-def share(source: ptr, part: ptr, steps: ptr) -> ptr:
-    """Calls Python's function of this name."""
-    arguments = PyTuple_New(3)
-    if arguments is None:
-        return None
-    PyTuple_SetItem(arguments, 0, shared(source))
-    PyTuple_SetItem(arguments, 1, shared(part))
-    PyTuple_SetItem(arguments, 2, shared(steps))
-    found = PyObject_Vectorcall(readers.share, offset(arguments, layout.tuple_items), 3, None)
-    Py_DecRef(arguments)
-    return found
 
 
 @native
@@ -194,28 +199,28 @@ def tensor_part(operator: Operator, args: Array[ptr], flagged: i64, kwnames: ptr
     return by_python(operator, args, flagged, kwnames) if made is None else made
 
 
+@native
+def number_or_python(operator: Operator, args: Array[ptr], flagged: i64, kwnames: ptr, kind: ptr) -> ptr:
+    """A method without arguments that gives the one element as a Python number of a class, of whichever for None."""
+    found: ptr = None
+    if takes(flagged, kwnames, 1) != 0:
+        found = read_number(args[0], kind)
+    return by_python(operator, args, flagged, kwnames) if found is None else found
+
+
 @exported
 def tensor_float(operator: Operator, args: Array[ptr], flagged: i64, kwnames: ptr) -> ptr:
     """Tensor.__float__."""
-    found: ptr = None
-    if takes(flagged, kwnames, 1) != 0:
-        found = read_number(args[0], process.float_type)
-    return by_python(operator, args, flagged, kwnames) if found is None else found
+    return number_or_python(operator, args, flagged, kwnames, process.float_type)
 
 
 @exported
 def tensor_int(operator: Operator, args: Array[ptr], flagged: i64, kwnames: ptr) -> ptr:
     """Tensor.__int__."""
-    found: ptr = None
-    if takes(flagged, kwnames, 1) != 0:
-        found = read_number(args[0], process.int_type)
-    return by_python(operator, args, flagged, kwnames) if found is None else found
+    return number_or_python(operator, args, flagged, kwnames, process.int_type)
 
 
 @exported
 def tensor_item(operator: Operator, args: Array[ptr], flagged: i64, kwnames: ptr) -> ptr:
     """Tensor.item, without an index."""
-    found: ptr = None
-    if takes(flagged, kwnames, 1) != 0:
-        found = read_number(args[0], None)
-    return by_python(operator, args, flagged, kwnames) if found is None else found
+    return number_or_python(operator, args, flagged, kwnames, None)
