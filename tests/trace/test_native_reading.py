@@ -91,6 +91,15 @@ def test_parts_are_views_and_elements_are_not() -> None:
             element[...] = 1.0
 
 
+@pytest.mark.parametrize("read", [lambda x: x[3], lambda x: x[2:5]], ids=["element", "part"])
+def test_borrowed_memory_is_copied_when_a_part_is_read(read: Any) -> None:
+    values = np.arange(10.0)
+    x = hg.asarray(values)
+    read(x)
+    values[:] = 0.0
+    assert float(x[4]) == 4.0 and x[5:8].tolist() == [5.0, 6.0, 7.0] and x.tolist() == list(range(10))
+
+
 def test_traces_and_transforms_see_their_own() -> None:
     x = np.arange(6.0)
     np.testing.assert_array_equal(hg.jit(lambda x: x[2] + x[1:4].sum())(x), 2 + 6)

@@ -128,8 +128,10 @@ class KnownExpressions:
         self._insert(fingerprint, fingerprint, record, (kept, executable if executable.n_steps else weakref.ref(executable, self.clear)))
         return True
 
-    def add_structure(self, nodes: Sequence[Any], asked: int, roots: Sequence[Any], executable: Any, numbers: Numbers) -> bool:
-        """As :meth:`add`, for all expressions of one structure whose numbers the program ``executable`` takes: ``numbers`` has those of ``nodes``."""
+    def add_structure(self, nodes: Sequence[Any], asked: int, roots: Sequence[Any], executable: Any, of: NumbersAndConditions) -> bool:
+        """As :meth:`add`, for all expressions of one structure whose numbers the program ``executable`` takes: ``of`` has those of ``nodes``, the
+        program's :class:`NumberConditions`, values of the symbols up to which it is to be found, and what names it."""
+        numbers = Numbers(*of)
         if not _is_served(executable, False, numbers.at_most) or settings.debug >= debug.TIMINGS or settings.nans or settings.profile:
             return False
         found = self._structure(*nodes[:asked])
@@ -171,6 +173,9 @@ class KnownExpressions:
         Record(Expression, ctypes.addressof(record)).kept = id(everything)
         self._table[place] = ctypes.addressof(record)
         self._state.known = len(self._kept)
+
+
+NumbersAndConditions = tuple[Sequence[Any], Any, Mapping[str, int], object]  # the fields of Numbers
 
 
 class Numbers(NamedTuple):

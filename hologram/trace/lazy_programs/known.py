@@ -81,13 +81,14 @@ def hand_over_structure(walk: Any, asked: int, found: Any) -> bool:
     program.runs += 1
     if program.runs < RUNS:
         return False
-    from hologram.backends.native.expressions import Numbers
-
     program.runs = 0
     program.handed_over += 1
     known, sizes = _known_expressions(), found.sizes or {}
-    numbers = Numbers(walk.numbers, program.conditions, {s: 1 << (n - 1).bit_length() for s, n in sizes.items()}, program.token)
-    return known is not None and _knows(known, known.add_structure(walk.order, asked, walk.roots, found.executable, numbers))
+    if known is None:
+        return False
+    up_to = {s: 1 << (n - 1).bit_length() for s, n in sizes.items()}
+    numbers = walk.numbers, program.conditions, up_to, program.token
+    return _knows(known, known.add_structure(walk.order, asked, walk.roots, found.executable, numbers))
 
 
 def _hand_over_steps(walk: Any, asked: int, executable: Immediate) -> bool:

@@ -151,9 +151,9 @@ def part_of(source: ptr, storage: Storage, key: Slice, n: i64) -> ptr:
 
 @native
 def read_part(tensor: ptr, key: ptr) -> ptr:
-    """``tensor[key]``; None, maybe with an exception, where Python is to see."""
+    """``tensor[key]``; None, maybe with an exception, where Python is to see: it copies memory that is borrowed when a part of it is first read."""
     storage = readable(tensor)
-    if storage is None:
+    if storage is None or storage.owner is not None:
         return None
     n = extent_of(storage)
     if n <= 0:
