@@ -21,7 +21,7 @@ from hologram.trace.recorder import Pending, remember
 from hologram.trace.tensor import Tensor
 
 RUNS = 4  # of a program by Python before its expression is handed over, and again where native code did not find it
-MAX_HAND_OVERS = 16  # of a program that takes numbers: each time for sizes up to other powers of two
+MAX_BACK_OFF = 8  # doublings of RUNS, for a program that takes numbers
 
 MOVED_SETS = 16  # of numbers of one structure that NumPy moves, which are handed over: more tend to be as many as come
 _not_native: dict[Any, None] = {}  # keys of what NumPy moves, and native code does not
@@ -74,21 +74,29 @@ def hand_over(walk: Any, asked: int, executable: Any) -> bool:
 
 def hand_over_structure(walk: Any, asked: int, found: Any) -> bool:
     """As :func:`hand_over`, for all expressions whose numbers the program takes that was ``found`` for ``walk``; not of large arrays, for which
-    programs by value are faster where sizes come again."""
+    programs by value are faster where sizes come again. What native code gets again and again, it gets after twice as many runs each time."""
     program = None if is_large(walk) else walk.structure.program_of(found.token)
-    if program is None or program.handed_over == MAX_HAND_OVERS or getattr(found.executable, "address", None) is None:
+    if program is None or getattr(found.executable, "address", None) is None:
         return False
     program.runs += 1
-    if program.runs < RUNS:
+    if program.runs < RUNS << min(program.handed_over, MAX_BACK_OFF):
         return False
     program.runs = 0
     program.handed_over += 1
-    known, sizes = _known_expressions(), found.sizes or {}
+    known = _known_expressions()
     if known is None:
         return False
-    up_to = {s: 1 << (n - 1).bit_length() for s, n in sizes.items()}
-    numbers = walk.numbers, program.conditions, up_to, program.token
+    numbers = walk.numbers, program.conditions, _up_to(program, found), program.token
     return _knows(known, known.add_structure(walk.order, asked, walk.roots, found.executable, numbers))
+
+
+def _up_to(program: Any, found: Any) -> dict[str, int]:
+    """The sizes up to which native code gets a program: powers of two, and no less than it got before, as long as calls are short there."""
+    now = {s: 1 << (n - 1).bit_length() for s, n in (found.sizes or {}).items()}
+    most = {s: max(n, program.up_to.get(s, 0)) for s, n in now.items()}
+    if not found.executable.is_long_up_to(most):
+        program.up_to = now = most
+    return now
 
 
 def _hand_over_steps(walk: Any, asked: int, executable: Immediate) -> bool:

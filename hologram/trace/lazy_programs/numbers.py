@@ -67,6 +67,7 @@ class Program:
         self.sizes = conditions.symbols_of()
         self.token = object()  # its key among the programs that are kept
         self.runs = self.handed_over = 0  # by Python since native code last got it, and how often it has
+        self.up_to: dict[str, int] = {}  # the sizes up to which it has
 
     def found(self, numbers: Numbers) -> Found | None:
         """The program for ``numbers``, if it takes them."""

@@ -16,7 +16,7 @@ from hologram.errors import NonFiniteError, OutOfMemory
 from hologram.settings import override
 from hologram.support import debug
 from hologram.trace import lazy
-from hologram.trace.lazy_programs import cache
+from hologram.trace.lazy_programs import cache, known
 
 pytestmark = [
     pytest.mark.skipif(why_not_native() is not None, reason=f"no native calls: {why_not_native()}"),
@@ -92,6 +92,19 @@ def test_intermediates_have_room_at_all_sizes() -> None:
     assert any(e.sizes.lifetimes for e in cache.programs.values() if e.sizes is not None)
 
 
+def test_small_sizes_do_not_take_the_place_of_large_ones(walks: list[int]) -> None:
+    """Native code forgets everything when a setting changes. What it gets for a small size then serves the large ones that it had before."""
+    x = hg.tensor(X)
+    for k in (9, 14, 5, 1900, 1800, 1700, 1600):
+        hg.eval(x[:k].max())
+    known.clear()
+    for _ in range(2 << known.MAX_BACK_OFF):
+        hg.eval(x[:6].max())
+    walks.clear()
+    assert float(x[:7].max()) == X[6] and float(x[:1850].max()) == X[1849]
+    assert not walks
+
+
 def test_several_results_of_one_expression(walks: list[int]) -> None:
     x = hg.tensor(X)
     for k in NUMBERS:
@@ -115,12 +128,11 @@ def test_programs_may_go() -> None:
 
 def test_many_structures_do_not_pile_up() -> None:
     from hologram.backends.native.expressions import MAX_EXPRESSIONS
-    from hologram.trace.lazy_programs.known import _known_expressions
 
     x = hg.tensor(X)
     for k in range(2, 600):
         hg.eval(x[:k].sum(), x * (k + 0.5), hnp.zeros(k) + k)
-    assert len(_known_expressions()) <= min(64, MAX_EXPRESSIONS)
+    assert len(known._known_expressions()) <= min(64, MAX_EXPRESSIONS)
 
 
 def test_memory_that_cannot_be_had() -> None:
