@@ -18,6 +18,7 @@ from hologram.graph.canonical.integer_ranges import Ranges
 from hologram.graph.rewrite.rewriter import Watch
 from hologram.graph.schedule.tiles import TileConfig
 from hologram.graph.size_conditions import SizeConditions
+from hologram.ir.graph import Carries
 from hologram.settings import settings
 from hologram.support.debug import PASSES, noted, watchers
 
@@ -31,8 +32,9 @@ class Context:
     """What passes share.
 
     ``precision`` is the guarantee that rewrites keep; ``tile`` says how the target tiles products, None for none; up to ``hold`` bytes of folded
-    constants are kept. ``constants`` are the inputs of the graph that have the same value each time it runs, ``ranges`` those
-    in which its inputs are, if that is known. The passes fill ``fired`` (how often each rewrite rule fired, by pass) and ``seconds`` (time, by pass).
+    constants are kept. ``constants`` are the inputs of the graph that have the same value each time it runs, ``ranges`` those in which its inputs
+    are, if that is known, ``carries`` those of the body of a loop. The passes fill ``fired`` (how often each rewrite rule fired, by pass) and
+    ``seconds`` (time, by pass).
     """
 
     precision: str
@@ -40,6 +42,7 @@ class Context:
     hold: int = 0
     constants: Sequence[int] = ()
     ranges: Ranges | None = None
+    carries: Carries = ()
     observer: Observer | None = None  # is shown what each pass gives
     watch: Watch | None = None  # is shown each firing of a rewrite rule, those in bodies too
     fired: dict[str, Counter[str]] = field(default_factory=dict)
@@ -47,9 +50,9 @@ class Context:
     count: Counter[str] = field(default_factory=Counter)  # of the pass that runs
     conditions: SizeConditions = field(default_factory=SizeConditions)  # of sizes at which static programs sum in the same order
 
-    def nested(self, constants: Sequence[int] = (), ranges: Ranges | None = None) -> Context:
+    def nested(self, constants: Sequence[int] = (), ranges: Ranges | None = None, carries: Carries = ()) -> Context:
         """The context of a graph inside of the graph: it counts for itself."""
-        return Context(self.precision, self.tile, constants=constants, ranges=ranges, watch=self.watch)
+        return Context(self.precision, self.tile, constants=constants, ranges=ranges, carries=carries, watch=self.watch)
 
     @property
     def exact(self) -> bool:

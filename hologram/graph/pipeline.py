@@ -61,7 +61,7 @@ from hologram.graph.schedule.tiles import CpuTileConfig, GpuTileConfig, TileConf
 from hologram.graph.shared_divisors import share_divisors
 from hologram.graph.size_conditions import SizeConditions
 from hologram.graph.verify_graph import verify_graph
-from hologram.ir.graph import Graph
+from hologram.ir.graph import Carries, Graph
 from hologram.settings import settings
 from hologram.support.world import current_world
 
@@ -258,12 +258,12 @@ def _fuse(program: Graph | Initialized[Graph], context: Context) -> Initialized[
     both = program if isinstance(program, Initialized) else Initialized(program)
     tile = context.tile if isinstance(context.tile, GpuTileConfig) else None
     library_flops = math.inf if tile is None or context.exact else tile.library_flops
-    return both.map(lambda graph: fuse_graph(graph, tile is not None, library_flops))
+    return both.map(lambda graph: fuse_graph(graph, tile is not None, library_flops, context.carries))
 
 
 def _lower(program: Initialized[FusedGraph], context: Context) -> Initialized[LoweredGraph]:
-    def plan_of(body: Graph, given: Ranges | None) -> ExecutionPlan:
-        plan: ExecutionPlan = run_passes(body, (FUSE, LOWER, OVERLAP, SHARE_BUFFERS, PLAN), context.nested(ranges=given))
+    def plan_of(body: Graph, given: Ranges | None, carries: Carries) -> ExecutionPlan:
+        plan: ExecutionPlan = run_passes(body, (FUSE, LOWER, OVERLAP, SHARE_BUFFERS, PLAN), context.nested(ranges=given, carries=carries))
         return plan
 
     def lowered(fused: FusedGraph) -> LoweredGraph:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from hologram.ir.node import Builder, Node, const_value
 from hologram.ir.symbolic import Atom, variables_of
 from hologram.ir.traversal import topological
 from hologram.support.html import html_method
+
+Carries: TypeAlias = Sequence[tuple[Node, Node]]  # inputs of the body of a loop, each with what comes in its place
 
 
 class Graph:

@@ -174,6 +174,38 @@ def test_a_carry_whose_boundary_comes_from_elsewhere_stays_in_place() -> None:
     np.testing.assert_allclose(found[1], h)
 
 
+def eliminated(k: Any, a: Any) -> Any:
+    """A step of an elimination: all of the array, then a column of it made of the old one and the new one."""
+    below = hnp.arange(100) > k
+    factors = a[:, k] / a[k, k]
+    new = a - hnp.where(below, factors, 0.0)[:, None] * hnp.where(below, a[k], 0.0)
+    return new.at[:, k].set(hnp.where(below, factors, new[:, k]))
+
+
+REPLACED = {
+    "an elimination": eliminated,
+    "a column of the old array": lambda k, a: (a * 0.5 + 1.0).at[:, 0].set(a[:, k]),
+    "a row in all rows": lambda k, a: a - a[k] * 0.25,
+    "a part of the new array": lambda k, a: (lambda b: b.at[k].set(b[:, 3] + b[k]))(a * 0.5 + 1.0),
+    "an element in a condition": lambda k, a: hnp.where(a > a[3, k], a, a * 0.5),
+}
+
+
+@pytest.mark.parametrize("name", REPLACED)
+def test_an_array_that_is_replaced_as_a_whole_stays_in_place_where_only_windows_of_it_are_wanted(name: str) -> None:
+    step = REPLACED[name]
+
+    def f(x: Any) -> Any:
+        return hg.fori_loop(0, 9, step, x)
+
+    assert loop_of(plan_of(f, A)).carries[-1] is Carry.IN_PLACE
+    x = np.random.default_rng(0).uniform(1, 2, (100, 100)) + 9 * np.eye(100)
+    wanted = hg.tensor(x)
+    for i in range(9):
+        wanted = hg.tensor(np.asarray(hg.jit(step)(i, wanted)))
+    np.testing.assert_allclose(hg.jit(f)(x), wanted, rtol=1e-13)
+
+
 def test_rows_swap_without_a_copy_of_the_array() -> None:
     def swap(i: Any, x: Any) -> Any:
         r, s = x[i], x[99 - i]

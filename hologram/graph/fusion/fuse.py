@@ -18,16 +18,18 @@ from hologram.graph.fusion.groups import Call, Group
 from hologram.graph.fusion.library_products import library_products
 from hologram.graph.fusion.materialize import choose_materialized
 from hologram.graph.fusion.rematerialize_rows import rematerialized_per_row
-from hologram.ir.graph import Graph
+from hologram.ir.graph import Carries, Graph
 from hologram.ir.traversal import topological
 
 
-def fuse(graph: Graph, on_device: bool = False, library_flops: float = math.inf) -> list[Group | Call]:
+def fuse(graph: Graph, on_device: bool = False, library_flops: float = math.inf, carries: Carries = ()) -> list[Group | Call]:
     """Groups in an order in which they can run. ``on_device``: what is kept to be read as float32, but is made of narrow floats, is kept as these.
     Elsewhere streams of memory count: a launch costs less than too many of them. ``library_flops``: from how many on a matrix product is a library's.
+    ``carries``: of the body of a loop.
     """
     nodes = topological(graph.outputs)
     products = library_products(nodes, library_flops)
-    grouping = Grouping(nodes, choose_materialized(nodes, graph.outputs, on_device, products), not on_device, products)
+    materialized = choose_materialized(nodes, graph.outputs, on_device, products, carries)
+    grouping = Grouping(nodes, materialized, not on_device, products, carries)
     candidates = rematerialized_per_row(grouping, nodes, graph.outputs)
-    return Grouping(nodes, grouping.materialized - candidates, not on_device, products).groups if candidates else grouping.groups
+    return Grouping(nodes, grouping.materialized - candidates, not on_device, products, carries).groups if candidates else grouping.groups

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hologram.graph.fusion.fuse import fuse
 from hologram.graph.fusion.groups import Call, Group
-from hologram.ir.graph import Graph
+from hologram.ir.graph import Carries, Graph
 from hologram.ir.node import Node
 from hologram.ir.traversal import topological
 
@@ -34,11 +34,11 @@ class FusedGraph:
         return "\n".join([str(self.graph), *[_described(i, g, names) for i, g in enumerate(self.groups)]])
 
 
-def fuse_graph(graph: Graph, on_device: bool, library_flops: float) -> FusedGraph:
-    """``graph`` after fusion. ``on_device`` and ``library_flops``: as :func:`hologram.graph.fusion.fuse.fuse` has it."""
+def fuse_graph(graph: Graph, on_device: bool, library_flops: float, carries: Carries = ()) -> FusedGraph:
+    """``graph`` after fusion. ``on_device``, ``library_flops`` and ``carries``: as :func:`hologram.graph.fusion.fuse.fuse` has it."""
     constants = [n for n in topological(graph.outputs) if n.op.name == "leaf"]
     outputs, computed = _outputs(graph, constants)
-    return FusedGraph(graph, constants, outputs, computed, fuse(Graph(graph.inputs, computed), on_device, library_flops))
+    return FusedGraph(graph, constants, outputs, computed, fuse(Graph(graph.inputs, computed), on_device, library_flops, carries))
 
 
 def _described(number: int, group: Group | Call, names: dict[Node, str]) -> str:

@@ -21,6 +21,7 @@ from hologram.graph.fusion.library_products import LibraryProduct
 from hologram.graph.fusion.update_windows import UpdateOrder
 from hologram.graph.legalize.paged_scans import unpaged
 from hologram.graph.schedule.index_split import is_large_concatenate
+from hologram.ir.graph import Carries
 from hologram.ir.index_maps import Guard, Index, propagate_index, propagate_through_gather, variables
 from hologram.ir.node import Node
 from hologram.ir.op import MULTI_RESULT
@@ -47,11 +48,16 @@ class Grouping:
     """Materialized values in groups: ``groups`` in an order in which they can run, ``group_of`` the number of each value's."""
 
     def __init__(
-        self, nodes: list[Node], materialized: set[Node], streams: bool = False, products: Mapping[Node, LibraryProduct] = MappingProxyType({})
+        self,
+        nodes: list[Node],
+        materialized: set[Node],
+        streams: bool = False,
+        products: Mapping[Node, LibraryProduct] = MappingProxyType({}),
+        carries: Carries = (),
     ) -> None:
         self.products = products
         self.materialized, self.expanding, self.streams = materialized, expanding_values(nodes), streams
-        self.update_order = UpdateOrder(nodes, materialized)
+        self.update_order = UpdateOrder(nodes, materialized, carries)
         self.groups: list[Group | Call] = []
         self.group_of: dict[Node, int] = {}
         for n in nodes:

@@ -14,6 +14,7 @@ from hologram.graph.legalize.short_reductions import unrolled_row_values
 from hologram.graph.library.attention.nodes import attention_operands, rematerialized_by_attention, score_nodes
 from hologram.graph.schedule.index_split import is_large_concatenate
 from hologram.graph.shared_divisors import is_part_of_quotient, is_scale
+from hologram.ir.graph import Carries
 from hologram.ir.leaves import FoldedConstant
 from hologram.ir.node import Node
 from hologram.ir.op import MULTI_RESULT
@@ -38,9 +39,13 @@ def own_cost(node: Node) -> int:
 
 
 def choose_materialized(
-    nodes: list[Node], outputs: Iterable[Node], keep_narrow: bool = False, products: Mapping[Node, LibraryProduct] = MappingProxyType({})
+    nodes: list[Node],
+    outputs: Iterable[Node],
+    keep_narrow: bool = False,
+    products: Mapping[Node, LibraryProduct] = MappingProxyType({}),
+    carries: Carries = (),
 ) -> set[Node]:
-    """Values that are computed as such; ``products``: those of a library, whose factors are among them."""
+    """Values that are computed as such; ``products``: those of a library, whose factors are among them; ``carries`` of the body of a loop."""
     materialized = {n for n in nodes if n.op.kind in ("reduce", "scan") or is_unfusible(n) or unpaged(n) is not None or is_large_concatenate(n)}
     materialized.update(n for n in outputs if n.op.kind != "leaf" or n.op.name in ("const", "iota"))
     expanding = {n for n in expanding_values(nodes) if isinstance(n.size, int) and n.size * n.dtype.itemsize >= MIN_EXPANDING_BYTES}
@@ -48,7 +53,7 @@ def choose_materialized(
     materialized |= ({narrowest(n) for n in boundaries} - {n for n in nodes if n.op.kind == "leaf"}) if keep_narrow else boundaries
     materialized |= _control_operands(nodes) | attention_operands(nodes, keep_narrow)
     materialized |= {x for p in products.values() for x in (*p.factors, p.rounded) if x is not None and x.op.kind != "leaf"}
-    materialized |= windows_read_before_updates(nodes, materialized)
+    materialized |= windows_read_before_updates(nodes, materialized, carries)
     inside = score_nodes(nodes) | rematerialized_by_attention(nodes, keep_narrow) | {n for n in nodes if is_fused_term(n)}
     materialized = {n for n in materialized - inside if n.size != 0} | {n for n in outputs if n in inside}
     shared = partial(_expensive, nodes, materialized, expanding, inside, keep_narrow)

@@ -3,48 +3,91 @@
 ``r = x[i]; y = x.at[i].set(x[j]); z = y.at[j].set(r)`` swaps two rows. Were ``r`` read where ``z`` is computed, the old array would have to outlive
 its update, as a copy. So ``r`` is materialized: :mod:`hologram.graph.ownership` then puts the step that reads it before the update. The same holds
 for two arrays whose updates read windows of one another: neither kernel could go first. And no kernel computes ``r`` beside what needs the update.
+
+A value computed element by element of a loop's carry and as large, which takes the carry's place (``a = a - f[:, None] * a[k]``), changes an array
+like an update does, but all of it: its own kernel, too, has windows of the old array from elsewhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Set
 
-from hologram.ir.node import Node
+from hologram.ir.graph import Carries
+from hologram.ir.node import Node, estimated_bytes
+from hologram.ir.symbolic import is_static
+from hologram.ir.traversal import reachable
 
 MIN_SHARE = 4  # an array has at least so many times the elements of a window that is kept apart
+MIN_REPLACED_BYTES = 2**12  # of a carry, from which a second buffer costs more than a kernel for windows of it
+_MOVES = ("movement", "gather")
 
 
-def windows_read_before_updates(nodes: list[Node], materialized: Set[Node]) -> set[Node]:
-    """Parts of updated arrays that are wanted, by whatever is not materialized on the way, for what depends on an update of the same array."""
-    updates: dict[Node, int] = {}  # of arrays in memory: the updates that change them, as bits
-    bit: dict[Node, int] = {}
-    for n in nodes:
-        if n.op.kind == "scatter":
-            bit[n] = 1 << len(bit)
-            x = _in_memory(n.inputs[0])
-            updates[x] = updates.get(x, 0) | bit[n]
-    if not updates:
+class Updates:
+    """The scatters of ``nodes``, and what takes a carry's place as a whole. Sets of them are bits: ``bit`` of each, ``of`` those that change an
+    array."""
+
+    def __init__(self, nodes: list[Node], carries: Carries) -> None:
+        changed = {n: _in_memory(n.inputs[0]) for n in nodes if n.op.kind == "scatter"}
+        self.replacing = {n: x for x, y in carries if (n := _replacing(x, y)) is not None}
+        changed.update(self.replacing)
+        self.arrays = list(changed.values())
+        self.bit = {n: 1 << k for k, n in enumerate(changed)}
+        self.of: dict[Node, int] = {}
+        for n, x in changed.items():
+            self.of[x] = self.of.get(x, 0) | self.bit[n]
+
+    def behind(self, nodes: list[Node]) -> dict[Node, int]:
+        """The updates that each node depends on; itself only where that changes all of an array."""
+        after: dict[Node, int] = {}
+        for n in nodes:
+            bits = self.bit[n] if n in self.replacing else 0
+            for x in n.inputs:
+                bits |= after[x] | self.bit.get(x, 0)
+            after[n] = bits
+        return after
+
+
+def windows_read_before_updates(nodes: list[Node], materialized: Set[Node], carries: Carries = ()) -> set[Node]:
+    """Parts of updated arrays that are wanted, by whatever is not materialized on the way, for what depends on an update of the same array; and the
+    arrays that an update changes of whose new values, beside it, parts are wanted: these are not computed twice."""
+    updates = Updates(nodes, carries)
+    if not updates.of:
         return set()
-    after = _updates_behind(nodes, bit)
+    after = updates.behind(nodes)
+    materialized = {*materialized, *updates.replacing}
     wanted = _updates_behind_readers(nodes, after, materialized)
-    windows = {n: bits for n in nodes if (bits := _updates_of_window(n, updates))}
+    windows = {n: bits for n in nodes if (bits := _updates_of_window(n, updates.of))}
     found = {n for n, bits in windows.items() if bits & wanted[n]}
-    return found | _windows_of_one_another(nodes, {n: bits for n, bits in windows.items() if n not in found}, after, bit, {*materialized, *found})
+    left = {n: bits for n, bits in windows.items() if n not in found}
+    apart = found | _windows_of_one_another(nodes, left, after, updates.bit, {*materialized, *found})
+    return apart | {x for x in map(_moved_from, windows) if x.op.kind == "elementwise"} | (updates.replacing.keys() if apart else set())
+
+
+def _replacing(carry: Node, result: Node) -> Node | None:
+    """The value that takes the place of a whole carry, if there is one: it reads the carry element by element, beside windows of it."""
+    if not is_static(carry.size) or estimated_bytes(carry) < MIN_REPLACED_BYTES:
+        return None
+    n = _in_memory(result)
+    while n.op.kind == "scatter":
+        n = _in_memory(n.inputs[0])
+    if n.op.kind != "elementwise" or n.shape != carry.shape or n.dtype.bits != carry.dtype.bits:
+        return None
+    made_of = set(reachable([n], lambda m: m.inputs if m.op.kind == "elementwise" else ()))
+    moves = [m for m in made_of if m.op.kind in _MOVES]
+    moved = reachable(moves, lambda m: m.inputs if m.op.kind in ("elementwise", *_MOVES) and not _is_window(m, carry) else ())
+    return n if carry in made_of and carry not in moved else None
 
 
 class UpdateOrder:
     """Which materialized values read little of an array that an update changes, and which need the update: one kernel of both would need a copy."""
 
-    def __init__(self, nodes: list[Node], materialized: Set[Node]) -> None:
-        scatters = [n for n in nodes if n.op.kind == "scatter"]
-        self._needs = _updates_behind(nodes, {n: 1 << k for k, n in enumerate(scatters)}) if scatters else {}
+    def __init__(self, nodes: list[Node], materialized: Set[Node], carries: Carries = ()) -> None:
+        updates = Updates(nodes, carries)
+        self._needs = updates.behind(nodes) if updates.of else {}
         self._before: dict[Node, int] = {}
-        arrays = [_in_memory(n.inputs[0]) for n in scatters]
-        changing: dict[Node, int] = {}
-        for k, x in enumerate(arrays):
-            changing[x] = changing.get(x, 0) | 1 << k
+        arrays, changing = updates.arrays, updates.of
         read: dict[Node, int] = {}
-        for n in nodes if scatters else ():
+        for n in nodes if updates.of else ():
             read[n] = 0
             for x in n.inputs:
                 read[n] |= changing.get(_in_memory(x), 0) | (0 if x in materialized else read[x])
@@ -57,7 +100,7 @@ class UpdateOrder:
 
 def _updates_of_window(n: Node, updates: dict[Node, int]) -> int:
     """The updates that change the array of which a node is a window."""
-    if n.op.kind not in ("gather", "movement") or n.op.name == "reshape":
+    if n.op.kind not in _MOVES or n.op.name == "reshape":
         return 0
     x = _moved_from(n)
     return updates.get(x, 0) if _is_window(n, x) else 0
@@ -106,17 +149,6 @@ def _all_before(u: int, before: list[int]) -> int:
     return found
 
 
-def _updates_behind(nodes: list[Node], bit: dict[Node, int]) -> dict[Node, int]:
-    """Which updates a node depends on, itself left out."""
-    after: dict[Node, int] = {}
-    for n in nodes:
-        bits = 0
-        for x in n.inputs:
-            bits |= after[x] | bit.get(x, 0)
-        after[n] = bits
-    return after
-
-
 def _updates_behind_readers(nodes: list[Node], after: dict[Node, int], materialized: Set[Node]) -> dict[Node, int]:
     """Which updates the kernels depend on that compute a node anew."""
     wanted = dict.fromkeys(nodes, 0)
@@ -135,7 +167,7 @@ def _in_memory(x: Node) -> Node:
 
 def _moved_from(x: Node) -> Node:
     """What is read through gathers and movement."""
-    while x.op.kind in ("gather", "movement"):
+    while x.op.kind in _MOVES:
         x = x.inputs[0]
     return x
 

@@ -17,7 +17,7 @@ from hologram.graph.canonical.integer_ranges import Ranges
 from hologram.graph.fusion.groups import Call, operands
 from hologram.graph.memory.arena import LINE_BYTES, ArenaAllocation
 from hologram.graph.memory.symbolic_arena import SymbolicAllocation, most
-from hologram.ir.graph import Graph, bodies
+from hologram.ir.graph import Carries, Graph, bodies
 from hologram.ir.node import Node, estimated_bytes, symbolic_bytes
 from hologram.ir.symbolic import Int, floordiv, is_static, typical
 from hologram.primitives.control import project, scan, switch
@@ -35,6 +35,7 @@ class Carry(Enum):
     TWO_BUFFERS = "two buffers"
 
 
+PlanOf: TypeAlias = "Callable[[Graph, Ranges | None, Carries], Any]"  # of a body, its inputs' ranges, and its carries
 Allocation: TypeAlias = "ArenaAllocation | SymbolicAllocation"
 
 
@@ -52,10 +53,11 @@ class ControlStep:
         "cost", "in_place",
     )  # fmt: skip
 
-    def __init__(self, call: Call, plan_of: Callable[[Graph, Ranges | None], Any], ranges: Sequence[Ranges] | None = None) -> None:
+    def __init__(self, call: Call, plan_of: PlanOf, ranges: Sequence[Ranges] | None = None) -> None:
         node = self.node = call.node
         given = ranges if ranges is not None else [None] * len(bodies(node))
-        self.execution_plans = [plan_of(b.graph, r) for b, r in zip(bodies(node), given, strict=True)]
+        graphs = [b.graph for b in bodies(node)]
+        self.execution_plans = [plan_of(g, r, self._carries_of(g) if g is graphs[-1] else ()) for g, r in zip(graphs, given, strict=True)]
         self.allocations: list[Allocation] = [s.allocate_inside() for s in self.execution_plans]
         self.results: list[Node | None] = [None] * len(self.execution_plans[-1].graph.outputs)
         for r in call.results:
@@ -72,6 +74,13 @@ class ControlStep:
         self.in_place = [(number[result], number[operand]) for result, operand in self.shared()]
         inside = [s.donated_cost for s in self.execution_plans]
         self.cost = max(inside) if node.op is switch else inside[0] * typical(node.attrs[3]) if node.op is scan else ENDLESS_NS
+
+    def _carries_of(self, body: Graph) -> Carries:
+        """The carries of the body of a loop, each with what comes in its place."""
+        if self.node.op is switch:
+            return []
+        count = self.node.attrs[2] if self.node.op is scan else len(body.outputs)
+        return list(zip(body.inputs[self.consts :][:count], body.outputs[:count], strict=True))
 
     @property
     def consts(self) -> int:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
 
-from hologram.graph.canonical.integer_ranges import Range, Ranges
+from hologram.graph.canonical.integer_ranges import Range
 from hologram.graph.canonical.loop_ranges import NO_RANGES, GraphRanges
 from hologram.graph.fusion.fused_graph import FusedGraph
 from hologram.graph.fusion.groups import Call, Group, operands
@@ -16,7 +15,7 @@ from hologram.graph.library.attention.nodes import REDUCED_SCORES
 from hologram.graph.library.attention.reduced_kernel import lower_reduced
 from hologram.graph.library.sort.merge import lower_sort
 from hologram.graph.library.sort.radix import lower_digits
-from hologram.graph.lower.control_step import ControlStep
+from hologram.graph.lower.control_step import ControlStep, PlanOf
 from hologram.graph.lower.group import lower
 from hologram.graph.lower.host_step import HostStep
 from hologram.graph.lower.lowered import Lowered
@@ -26,7 +25,6 @@ from hologram.graph.lower.sorted_scatters import lower_runs
 from hologram.graph.memory.overwritten import Unread, unread_planes
 from hologram.graph.schedule.streamed import prefetched_bytes
 from hologram.graph.schedule.tiles import CpuTileConfig, GpuTileConfig, TileConfig
-from hologram.ir.graph import Graph
 from hologram.ir.node import Node
 from hologram.ir.traversal import reachable
 
@@ -85,9 +83,7 @@ def all_steps(steps: Iterable[Step]) -> Iterator[Step]:
                 yield from all_steps(plan.steps)
 
 
-def lower_groups(
-    fused: FusedGraph, precision: str, tile: TileConfig | None, plan_of: Callable[[Graph, Ranges | None], Any], ranges: GraphRanges = NO_RANGES
-) -> LoweredGraph:
+def lower_groups(fused: FusedGraph, precision: str, tile: TileConfig | None, plan_of: PlanOf, ranges: GraphRanges = NO_RANGES) -> LoweredGraph:
     """The steps of all groups. ``plan_of`` gives the execution plan of a body, which is legalized already, for inputs of some ranges; ``ranges`` are
     those of the graph."""
     materialized = {r for g in fused.groups for r in (g.results if isinstance(g, Call) else g.nodes)}
