@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from hologram.backends.llvm.accumulators import Monoid, PartialLanes, positions_of_extremes, reduce_lanes
 from hologram.backends.llvm.memory import STACK_SLOT_BYTES, Lane, MemoryWriter
 from hologram.backends.llvm.mixed_width import Part, mixed_width_parts, mixed_widths
@@ -14,7 +16,7 @@ from hologram.backends.llvm.scalars import FLAGS, Functions, ScalarCode
 from hologram.backends.llvm.text import FunctionText, Reg, lane_numbers, memory_type, pieces, replaced, vector
 from hologram.graph.kernel.ir import Acc, Kernel, Loop, Stmt, Store, summed_terms
 from hologram.ir.instruction import Ins
-from hologram.ir.symbolic import Int, atoms, split_linear
+from hologram.ir.symbolic import Int, atoms, counter, split_linear
 from hologram.primitives.reductions import GROUP, INTEGER_LANES, LANES, PAGE
 
 MAX_LANES = 128  # lanes
@@ -34,6 +36,7 @@ class LanesWriter(MemoryWriter):
         self.pair_dots = summed_terms(kernel, "pair_dot") if precision != "exact" and target.adds_bfloat16_pairs else frozenset()
         sizes = {b.dtype.itemsize for b in kernel.params + kernel.scratch}
         self.masked = target.has("avx512bw") or (target.has("avx2") and sizes <= {4, 8})
+        self.unlimited: set[Loop] = set()  # loops of masked rows, which are being written for where the mask holds
         self.hides_indices = target.splits_masks and any(isinstance(s, Ins) and s.op == "load" and s.args for s in kernel.walk())
 
     def block(self, body: list[Stmt]) -> None:
@@ -49,10 +52,14 @@ class LanesWriter(MemoryWriter):
     def _range(self, loop: Loop) -> tuple[Reg, Reg]:
         start = self._hidden(self.integer(loop.start))
         stop = self.f.int_op("add", start, self.integer(loop.extent)) if self.hides_indices else self.integer(loop.start + loop.extent)
-        if loop.limit is not None:
-            limit = self.integer(loop.limit)
+        if (end := self._limit(loop)) is not None:
+            limit = self.integer(end)
             stop = self.f.emit(f"call i64 @llvm.smin.i64({stop.typed}, {limit.typed})", "i64", 1)
         return start, stop
+
+    def _limit(self, loop: Loop) -> Int | None:
+        """The limit of a loop, None where it has none or is inside of the branch on its mask."""
+        return None if loop in self.unlimited else loop.limit
 
     def _hidden(self, n: Reg) -> Reg:
         """``n`` for LLVM not to know, where a constant may make it wrong: where a mask is a condition of all lanes and a constant for each, of more
@@ -110,6 +117,9 @@ class LanesWriter(MemoryWriter):
 
     def _lanes(self, loop: Loop) -> None:
         monoids = self._monoids(loop)
+        if (mask := self._row_mask(loop)) is not None:
+            self._finish(monoids, self._masked_row(loop, monoids, mask))
+            return
         start, stop = self._range(loop)
         if self._scans(loop):
             self._finish(monoids, self._vectors(loop, monoids, start, stop, GROUP))
@@ -119,6 +129,27 @@ class LanesWriter(MemoryWriter):
             self._vectors(loop, monoids, start, stop, self._width(loop))
         else:
             self._finish(monoids, self._paged_lanes(loop, monoids, reduced_pieces(loop.extent), start, stop))
+
+    def _row_mask(self, loop: Loop) -> Ins | None:
+        """The condition on which a reduction takes all its elements or none (:mod:`hologram.graph.lower.masked_rows`)."""
+        names = [a.name for a in atoms(loop.limit)] if loop.limit is not None and loop.accs and not self._scans(loop) else []
+        end = self.values.get(names[0]) if len(names) == 1 else None
+        if end is None or end.opname != "select" or loop.limit != counter(names[0], end.extent):
+            return None
+        mask, *ends = end.args
+        counts = [int(np.frombuffer(e.attrs[1], e.dtype.np)[0]) for e in ends if isinstance(e, Ins) and e.op == "const"]
+        return mask if isinstance(mask, Ins) and counts == [loop.extent, 0] else None
+
+    def _masked_row(self, loop: Loop, monoids: list[Monoid], mask: Ins) -> list[Reg]:
+        """The whole loop where the mask holds, behind a branch: its length is known there."""
+        f = self.f
+        self.unlimited.add(loop)
+
+        def row(_: Reg, carried: list[Reg]) -> list[Reg]:
+            return self.scoped(lambda: self._paged_lanes(loop, monoids, reduced_pieces(loop.extent), *self._range(loop)))
+
+        holds = f.emit(f"zext i1 {self.code.operand(mask, self.env, 1).text} to i64", "i64", 1)
+        return f.counted(Reg("0", "i64", 1), holds, 1, [r for m in monoids for r in m.identity(1)], row)
 
     def _mixed_widths(self, loop: Loop) -> list[int]:
         """Vectors that cover all columns whose accumulators fit in registers together; none where one vector will do, or masks are wanting."""
@@ -174,10 +205,10 @@ class LanesWriter(MemoryWriter):
     def _reduced_lanes(self, loop: Loop) -> int:
         """Lanes of a reduction: in loops of the graph function no more than there are elements, since all others would hold the identity; few where
         the kernel finds the range of a loop of integers, whose order is free."""
-        n, width = loop.extent, LANES
-        if loop.limit is not None and self._is_computed(loop.limit) and all(a.op.monoid and a.value_dtype.kind in "iub" for a in loop.accs):
+        n, width, limit = loop.extent, LANES, self._limit(loop)
+        if limit is not None and self._is_computed(limit) and all(a.op.monoid and a.value_dtype.kind in "iub" for a in loop.accs):
             return INTEGER_LANES
-        while self.code.is_inlined and not self.pair_dots and loop.limit is None and isinstance(n, int) and 1 < n <= width // 2:
+        while self.code.is_inlined and not self.pair_dots and limit is None and isinstance(n, int) and 1 < n <= width // 2:
             width //= 2
         return width
 
@@ -189,7 +220,7 @@ class LanesWriter(MemoryWriter):
         f = self.f
         scans = self._scans(loop)
         lanes_carried = [r for m in monoids for r in m.identity(1 if scans else width)]
-        static = isinstance(loop.extent, int) and loop.limit is None and not monoids_paged(loop)
+        static = isinstance(loop.extent, int) and self._limit(loop) is None and not monoids_paged(loop)
         whole = loop.extent // width * width if static and isinstance(loop.extent, int) else None
         if whole is None:
             count = f.emit(f"sub nsw i64 {stop.text}, {start.text}", "i64", 1)
