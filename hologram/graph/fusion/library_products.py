@@ -43,7 +43,7 @@ def library_products(nodes: list[Node], least_flops: float) -> dict[Node, Librar
     return {n: found for n in large if (found := _product(n, varies, users.get(n, []))) is not None}
 
 
-class _Axes(NamedTuple):
+class ProductAxes(NamedTuple):
     """Of the terms of a product: those that are summed, and those of a batch, along which there are several products."""
 
     summed: Set[int]
@@ -54,7 +54,7 @@ def _product(node: Node, varies: Variation, users: list[Node]) -> LibraryProduct
     terms, summed = node.inputs[0], node.attrs[0]
     if terms.op.name == "transpose":
         summed, terms = tuple(terms.attrs[0][i] for i in summed), terms.inputs[0]
-    axes = _axes(terms, set(summed), varies) if terms.op in PRODUCTS else None
+    axes = product_axes(terms, set(summed), varies)
     left, right = (_in_memory(x, axes) for x in terms.inputs) if axes else (None, None)
     if left is None or right is None or left.dtype is not right.dtype or left.dtype not in FACTORS:
         return None
@@ -63,15 +63,17 @@ def _product(node: Node, varies: Variation, users: list[Node]) -> LibraryProduct
     return LibraryProduct((left, right), left.dtype, rounded)
 
 
-def _axes(terms: Node, summed: Set[int], varies: Variation) -> _Axes | None:
-    """None where the terms are no product of matrices: the factors share what is summed, and each has axes of its own."""
+def product_axes(terms: Node, summed: Set[int], varies: Variation) -> ProductAxes | None:
+    """The axes of the terms of a matrix product. None where the terms are none: the factors share what is summed, and each has axes of its own."""
+    if terms.op not in PRODUCTS:
+        return None
     long = {i for i, n in enumerate(terms.shape) if n != 1}
     first, second = (varies.of(x) & long for x in terms.inputs)
     is_product = first - second and second - first and summed & long and summed & long <= first & second and first | second == long
-    return _Axes(summed & long, (first & second) - summed) if is_product else None
+    return ProductAxes(summed & long, (first & second) - summed) if is_product else None
 
 
-def _in_memory(factor: Node, of: _Axes) -> Node | None:
+def _in_memory(factor: Node, of: ProductAxes) -> Node | None:
     """What of a factor stands in memory: as narrow as it is, before it was moved if it is a matrix there, else as it was spread over the terms; None
     where that is no matrix either."""
     source, index = movement_source(factor, variables(factor.shape))
@@ -87,7 +89,7 @@ def _in_memory(factor: Node, of: _Axes) -> Node | None:
     return kept if _is_matrix(linear(at, kept.shape), factor, of) else None
 
 
-def _is_matrix(place: Int, factor: Node, of: _Axes) -> bool:
+def _is_matrix(place: Int, factor: Node, of: ProductAxes) -> bool:
     """Whether elements at ``place``, in the variables of the terms' axes, are matrices at equal distances: the axes that are summed follow one
     another in memory as one, so do the factor's own, and those of the batch; neighbours of one of the first two are neighbours there."""
     steps = [split_linear(place, f"d{axis}") for axis in range(factor.ndim)]

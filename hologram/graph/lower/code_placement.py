@@ -13,6 +13,7 @@ from hologram.graph.lower.masked_rows import skip_masked_rows
 from hologram.graph.lower.page_ends import trim_page
 from hologram.graph.lower.prefetch import prefetch_down, prefetch_next_row
 from hologram.graph.lower.row_copies import RowCopies
+from hologram.graph.lower.row_panels import RowPanels
 from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
 from hologram.graph.schedule import epilogue
 from hologram.graph.schedule.epilogue import Epilogue
@@ -70,11 +71,12 @@ class CodePlacement:
         self.row_start: list[Ins] = []
         self.of_row: set[Value] = set()
         self.packed: set[Value] = set()
+        self.row_panels: RowPanels | None = None
         self.epilogue: Epilogue | None = None
         if nest.rows_at_once > 1:
             if not nest.row_starts:
                 self._tile()
-            self._copy_rows()
+            copies = self._copy_rows()
         self.row_blocked: RowBlockedReduce | None = None
         if nest.row_blocked:
             self.row_blocked = RowBlockedReduce(values.accumulates, self.stores, nest)
@@ -84,6 +86,8 @@ class CodePlacement:
             self._annotate(v)
         if nest.packs:
             self.packed = self._shared_by_rows()
+        if nest.row_panel is not None:
+            self.row_panels = RowPanels(self.order, values, nest, copies)
 
     def _tile(self) -> None:
         """Several rows per parallel iteration that share reads: they start at a value of its own."""
@@ -97,11 +101,12 @@ class CodePlacement:
         if self.epilogue is not None:
             self.order = [v for v in self.order if v in self._of_sums()]
 
-    def _copy_rows(self) -> None:
+    def _copy_rows(self) -> RowCopies:
         """Several rows per parallel iteration: what depends on the row is there once for each, the rest once."""
         copies = RowCopies(self.values, self.nest)
         self.order, self.of_row = copies.repeat(self.order), copies.of_row
         self.stores = copies.stores(self.stores) if self.epilogue is None else self.epilogue.keep(copies.copies)
+        return copies
 
     def _of_sums(self) -> set[Value]:
         """What a tile's sums are made of, and they themselves."""
@@ -171,6 +176,8 @@ class CodePlacement:
         if self.epilogue is not None:
             k.body += [v for v in self.epilogue.constants() if v not in k.body]
             k.scratch += self.epilogue.sums.values()
+        if self.row_panels is not None:
+            k.scratch += self.row_panels.panels.values()
         if self.row_blocked is not None:
             k.body += self.row_blocked.identities.values()
             k.scratch += self.row_blocked.results.values()
@@ -182,6 +189,7 @@ class CodePlacement:
             body += self.row_start if loop.kind == "lanes" else []
             body += self._at(level)
             body += self._pack() if self.packed and level == 1 else []
+            body += self.row_panels.loops() if self.row_panels is not None and level == 1 else []
             around = self.row_blocked if level == 1 else None
             body += [loop] if around is None else [around.before(), loop, around.after()]
             if self.epilogue is not None and loop.kind == "lanes":
@@ -264,7 +272,7 @@ class CodePlacement:
         """Element-level instructions that ``wanted`` need in this pass; expensive ones of earlier passes are kept, not repeated."""
 
         def read(v: Value) -> list[Value]:
-            if not self._is_element(v) or v in self.packed:
+            if not self._is_element(v) or self._is_packed(v):
                 return []
             assert isinstance(v, Ins)
             if v.stage < stage and (v in kept or self._worth_keeping(v, kept)):
@@ -273,6 +281,9 @@ class CodePlacement:
             return self._operands(v)
 
         return {v for v in reachable(wanted, read) if isinstance(v, Ins) and self._is_element(v)}
+
+    def _is_packed(self, v: Value) -> bool:
+        return v in self.packed or (self.row_panels is not None and v in self.row_panels.place_of)
 
     def _is_element(self, v: Value) -> bool:
         return isinstance(v, Ins) and v.level == self.element_level
@@ -292,8 +303,8 @@ class CodePlacement:
         renamed = Renamed()
         body = inner.body
         for v in run:
-            if v in self.packed or (v in kept and kept[v] < stage):
-                load = Ins.load(self._scratch(v), self.nest.scratch_index)
+            if self._is_packed(v) or (v in kept and kept[v] < stage):
+                load = self._kept(v)
                 self._name_copy(v, load, renamed)
                 renamed[v] = load
                 body.append(load)
@@ -319,6 +330,12 @@ class CodePlacement:
         if not kept:
             trim_page(inner, self._is_uniform_name)
         return [*self._narrowed(inner, stage), *outer] if accs and self.nest.rows_at_once == 1 else outer
+
+    def _kept(self, v: Ins) -> Ins:
+        """A value of an earlier loop, from scratch."""
+        if self.row_panels is not None and v in self.row_panels.place_of:
+            return self.row_panels.load(v)
+        return Ins.load(self._scratch(v), self.nest.scratch_index)
 
     def _narrowed(self, loop: Loop, stage: int) -> list[Ins]:
         """What finds the elements that count in a loop of masked reductions."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from hologram.graph.kernel.ir import Loop
 from hologram.ir.index_maps import variables
@@ -64,6 +64,14 @@ def _walked_as_one(outer: str, inner: str, extent: Int, expressions: list[Int]) 
     return True
 
 
+class RowPanel(NamedTuple):
+    """Scratch for what differs between the rows of several tiles: ``size`` elements, ``terms`` of sums; ``tile`` numbers the tiles."""
+
+    size: int
+    terms: int
+    tile: Int
+
+
 class Nest:
     """Loops, and the substitution of loop variables for axes. Levels: 1 in the parallel loop, 2 and more in the loops inside of it."""
 
@@ -81,6 +89,7 @@ class Nest:
         self.shared: Int = 1  # parallel iterations that follow each other and share a panel
         self.packs = False  # whether a parallel iteration copies what its rows share to scratch
         self.most_terms: int | None = None  # of a symbolic number, in a nest that packs
+        self.row_panel: RowPanel | None = None  # of a parallel iteration that copies what differs between its rows to scratch
         self.rows_at_once = 1  # rows of a parallel iteration, numbered from the value of ``row``
         self.row: Int = 0
         self.row_var: Int = 0  # stands for it, at most :attr:`last_row`
@@ -127,6 +136,10 @@ class Nest:
         assert self._inner is not None
         loop = Loop(*self._inner)
         return [loop], loop
+
+    def tile_loop(self) -> Loop:
+        """The loop over the tiles of rows of a parallel iteration."""
+        return next(loop for _, loop in self._outer if loop.var == "g")
 
     def lanes(self) -> Loop:
         """The loop across a block of columns."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from hologram.graph.kernel.ir import Loop
-from hologram.graph.schedule.nest import NARROW, UNBOUNDED, Block, Nest, depends, name_of, size_of, step_along
+from hologram.graph.schedule.nest import NARROW, UNBOUNDED, Block, Nest, RowPanel, depends, name_of, size_of, step_along
 from hologram.graph.schedule.unroll import steps_at_once
 from hologram.ir.symbolic import Expr, Int, at_least, bounds, counter, floordiv, mod, substitute
 from hologram.primitives.reductions import PAGE
@@ -18,10 +18,13 @@ SIDE = 16  # items along each side of a group of 256 that rows and columns are d
 PAD = 4  # elements between rows in shared memory, so that neighbours down a panel lie in different banks
 MAX_ITEM_REGISTERS = 160  # registers, of 4 bytes, that such an item has for what it holds and for the sums of a product
 MIN_PACKED_ROWS = 48  # so many rows at least pay for packing what they share
-FAR_BYTES = 2048  # steps from which what rows share is better packed: they touch a page, or a cache set, each
-SHARED_COST = 0.25  # of reading what the rows of a parallel iteration share, in rows
+FAR_BYTES = 1024  # steps from which what rows share is better packed: they touch a page, or a cache set, each
+SHARED_COST = 1.0  # of reading what the rows of a parallel iteration share, in rows: it often comes from the second cache
 PACK_BYTES = 64 * 12288
-MAX_ROW_WORK_RATIO = 1.08  # work on a row of one axis, in rows, from which rows are better counted along all axes that share
+MIN_PANEL_TERMS = 256  # from which rows far apart are packed: the lines of fewer stay in the first cache from tile to tile
+MAX_PANEL_TILES = 8  # of rows that are packed together, ...
+MIN_PANEL_ITERATIONS = 24  # ... fewer where that leaves too few parallel iterations
+MAX_ROW_WORK_RATIO = 1.21  # work on a row of one axis, in rows, from which rows are better counted along all axes that share
 MAX_NARROWED_LANES_RATIO = 0.95  # of all lanes, from which narrower blocks pay
 
 
@@ -202,6 +205,7 @@ def tiled_columns(space: TiledSpace) -> list[Nest]:
     nests: list[Nest] = []
     for of in ranges:
         nests.append(nest := _tiled_column(space, of))
+        _pack_rows(nest, space)
         if nest.packs and nest.most_terms is not None:
             nests.append(_tiled_column(space, of._replace(terms=ExtentRange(nest.most_terms + 1, None))))
     return nests
@@ -260,6 +264,43 @@ def _tiled_column(space: TiledSpace, of: RowRange) -> Nest:
     nest.scratch_index, nest.scratch_size = q * block + nest.column, (n if nest.most_terms is None else nest.most_terms) * block
     nest.row_elements = UNBOUNDED
     return nest
+
+
+def _pack_rows(nest: Nest, space: TiledSpace) -> None:
+    """Gives the parallel iterations of ``nest`` several tiles of rows each and all columns, where rows lie next to each other and the terms of a sum
+    far apart: each packs its rows first."""
+    before, sharing, reduced, columns, loads, tile, itemsize = space
+    count, n, width, rows = size_of(sharing), size_of(reduced), columns.size, nest.rows_at_once
+    if nest.packs or rows == 1 or not (isinstance(count, int) and isinstance(n, int) and isinstance(width, int)) or n < MIN_PANEL_TERMS:
+        return
+    own = [e for e in loads if depends(e, reduced) and depends(e, sharing)]
+    if len(reduced) != 1 or len(sharing) != 1 or not all(_is_column(e, sharing[0], reduced[0], itemsize) for e in own):
+        return
+    down, block = -(-count // rows), panel_width(width, itemsize, tile)
+    tiles = min(MAX_PANEL_TILES, down // MIN_PANEL_ITERATIONS, PACK_BYTES // (n * rows * itemsize))
+    if tiles < 2:
+        return
+    groups, across = -(-down // tiles), -(-width // block)
+    nest.iterations = size_of(before) * groups
+    p = counter("p", nest.iterations)
+    nest.rows(before, floordiv(p, groups))
+    first, number = mod(p, groups) * tiles, counter("g", tiles)
+    nest.row = (first + number) * rows
+    start, t = counter("c", across) * block, counter("t", width)
+    nest.across(columns, start, block, t)
+    lanes = Loop("lanes", "t", start, block, limit_of(width, block))
+    of_tiles = Loop("serial", "g", 0, tiles, None if down % tiles == 0 else down - first)
+    nest.outer(Loop("serial", "c", 0, across), of_tiles, lanes)
+    nest.element_level = 5
+    nest.level_of.update(c=2, g=3, row=3, t=4, e=4, q=5, i=5)
+    nest.column = t - start
+    nest.row_panel = RowPanel(tiles * n * rows, n, number)
+
+
+def _is_column(e: Int, row: Block, term: Block, itemsize: int) -> bool:
+    """Whether rows read neighbouring elements, and terms elements far apart."""
+    down = step_along(term.rewrite(e), term.var)
+    return step_along(row.rewrite(e), row.var) == 1 and isinstance(down, int) and down * itemsize >= FAR_BYTES
 
 
 def limit_of(n: Int, part: int) -> Int | None:
