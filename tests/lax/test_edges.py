@@ -119,6 +119,14 @@ def test_the_logistic_function_of_complex_numbers() -> None:
     np.testing.assert_allclose(hg.grad(lambda z: hnp.real(lax.logistic(z)))(z[0]).numpy(), s * (1 - s), rtol=1e-5)
 
 
+def test_conjugates_of_real_floats_are_complex() -> None:
+    for dtype, wide in (("bfloat16", "complex64"), ("float32", "complex64"), ("float64", "complex128"), ("complex64", "complex64"), ("int8", "int8")):
+        found = hg.jit(lax.conj)(hnp.ones(2, dtype))
+        assert found.dtype == np.dtype(wide) and found.tolist() == [1, 1]
+    assert hg.grad(lambda x: hnp.real(lax.conj(x) ** 2))(3.0) == 6.0
+    assert hnp.conj(np.ones(2)).dtype == np.float64
+
+
 def test_orders_of_axes_that_are_none_say_what_is_wrong() -> None:
     x = hnp.zeros((2, 3, 4))
     for f in (hnp.transpose, hnp.permute_dims, lax.transpose):
