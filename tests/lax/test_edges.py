@@ -98,6 +98,14 @@ def convolved_by_hand(x: np.ndarray, w: np.ndarray, steps: tuple[int, int]) -> n
     return np.einsum("nchwij,ocij->nohw", seen, w)
 
 
+def test_same_padding_is_that_of_the_array_without_its_dilation() -> None:
+    windows = lambda n, *options: lax.reduce_window(np.arange(1, n + 1), 0, lax.add, *options).tolist()  # noqa: E731
+    for padding in ("SAME", "SAME_LOWER", "VALID"):
+        assert windows(6, (3,), (3,), padding, (2,)) == [3, 3, 9]
+    assert windows(5, (2,), (2,), "SAME", (3,), (2,)) == [0, 2, 2, 0, 4, 4, 0]
+    assert windows(5, (2,), (2,), "VALID", (3,), (2,)) == [1, 0, 3, 3, 0, 5]
+
+
 def test_convolutions_of_complex_numbers() -> None:
     x, w = numbers(2, 3, 7, 6, dtype=np.complex64), numbers(4, 3, 3, 2, dtype=np.complex64)
     for kernel in (w, w.real):
