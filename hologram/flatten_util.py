@@ -18,8 +18,8 @@ __all__ = ["ravel_pytree"]
 def ravel_pytree(pytree: Any) -> tuple[Tensor, Callable[[Any], Any]]:
     """The leaves of a pytree of arrays concatenated in one vector, and the function that makes such a pytree of a vector.
 
-    The vector has the common type of the leaves; ``unravel`` gives each leaf its own shape and type. It raises ShapeError for a vector of another
-    size.
+    The vector has the common type of the leaves; ``unravel`` gives each leaf its own shape and type. Where all leaves have one type they take that
+    of the vector. ``unravel`` raises ShapeError for a vector of another size.
 
     >>> flat, unravel = hg.flatten_util.ravel_pytree({"w": hnp.ones((2, 2)), "b": 3.0})
     >>> flat
@@ -30,7 +30,7 @@ def ravel_pytree(pytree: Any) -> tuple[Tensor, Callable[[Any], Any]]:
     leaves, structure = tree.flatten(pytree)
     arrays = [hnp.asarray(x) for x in leaves]
     shapes, types = [x.shape for x in arrays], [x.dtype for x in arrays]
-    sizes = [math.prod(s) for s in shapes]
+    sizes, uniform = [math.prod(s) for s in shapes], len(set(types)) == 1
 
     def unravel(flat: Any) -> Any:
         line = hnp.asarray(flat)
@@ -39,11 +39,11 @@ def ravel_pytree(pytree: Any) -> tuple[Tensor, Callable[[Any], Any]]:
         parts, start = [], 0
         for size, shape, dtype in zip(sizes, shapes, types, strict=True):
             part = line[start : start + size].reshape(shape)
-            parts.append(_real(part, dtype).astype(dtype))
+            parts.append(part if uniform else _real(part, dtype).astype(dtype))
             start += size
         return tree.unflatten(structure, parts)
 
-    return (hnp.concat([x.reshape(-1) for x in arrays]) if arrays else hnp.zeros(0)), unravel
+    return (hnp.concat([x.reshape(-1) for x in arrays]) if arrays else hnp.zeros(0, hnp.float32)), unravel
 
 
 def _real(x: Tensor, dtype: Any) -> Tensor:

@@ -84,6 +84,14 @@ def test_pytrees_as_vectors() -> None:
     np.testing.assert_array_equal(hg.vmap(lambda v: unravel(v)["w"])(hnp.stack([flat, flat]))[1], params["w"])
     mixed, back_to = hg.flatten_util.ravel_pytree((1j * np.ones(2), np.ones(1)))
     assert mixed.dtype == np.complex128 and back_to(mixed)[1].dtype == np.float64
-    assert hg.flatten_util.ravel_pytree([])[0].shape == (0,)
+    assert hg.flatten_util.ravel_pytree([])[0].shape == (0,) and hg.flatten_util.ravel_pytree([])[0].dtype == np.float32
     with pytest.raises(ShapeError, match="9 elements"):
         unravel(np.ones(8))
+
+
+def test_a_vector_of_another_type_keeps_it_where_all_leaves_have_one() -> None:
+    flat, unravel = hg.flatten_util.ravel_pytree({"a": np.ones(2, np.float32), "b": np.float32(3)})
+    for dtype in ("float64", "bool", "complex64"):
+        back = unravel(flat.astype(dtype))
+        assert {x.dtype for x in hg.tree.leaves(back)} == {np.dtype(dtype)}
+    assert hg.jit(lambda v: unravel(v)["b"])(np.full(3, 1 / 3)) == 1 / 3

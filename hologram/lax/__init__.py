@@ -37,7 +37,7 @@ from hologram.transform.api import stop_gradient
 
 _MODULES = (convolution, elementwise, indexing, products, reductions, shapes, solvers, sorting, transforms, windows)
 _OF_NUMPY = (
-    "abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_not bitwise_or bitwise_xor broadcast_shapes cbrt ceil conj cos cosh "
+    "abs acos acosh add asin asinh atan atan2 atanh bitwise_and bitwise_not bitwise_or bitwise_xor broadcast_shapes cbrt ceil cos cosh "
     "empty exp expm1 floor imag log log1p nextafter pow real reciprocal rsqrt sin sinh sqrt square stack tan tanh unstack"
 ).split()
 _RENAMED = {

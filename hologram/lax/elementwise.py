@@ -24,7 +24,7 @@ from hologram.trace.tensor import Tensor
 from hologram.transform.custom import ReverseRule, custom_jvp, wrapped
 
 __all__ = [
-    "AccuracyMode", "Precision", "RoundingMethod", "bitcast_convert_type", "clamp", "clz", "complex", "convert_element_type", "div", "exp2",
+    "AccuracyMode", "Precision", "RoundingMethod", "bitcast_convert_type", "clamp", "clz", "complex", "conj", "convert_element_type", "div", "exp2",
     "integer_pow", "mulhi", "optimization_barrier", "population_count", "reduce_precision", "rem", "round", "select", "select_n",
     "shift_right_arithmetic", "shift_right_logical", "sign",
 ]  # fmt: skip
@@ -183,6 +183,16 @@ def complex(x: Any, y: Any) -> Tensor:
     re, im = promoted_pair("complex", x, y, lambda d: d if d is dtypes.float64 else dtypes.float32)
     parts = hnp.broadcast_arrays(re, im)
     return wrap(record(TABLE["complex"], tuple(array(p, "complex") for p in parts)))
+
+
+def conj(x: Any) -> Tensor:
+    """The complex conjugate, which is complex for real floats, too.
+
+    >>> hg.lax.conj([2.0])
+    Tensor([2.+0.j], dtype=complex64)
+    """
+    t = hnp.conj(x)
+    return complex(t, hnp.zeros_like(t)) if t._aval()[1].is_float else t
 
 
 def clamp(min: Any, x: Any, max: Any) -> Tensor:

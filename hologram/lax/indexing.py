@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -84,6 +85,11 @@ def _mode(given: Any, of_numbers: Any, default: GatherScatterMode) -> GatherScat
     return GatherScatterMode.from_any(next((m for m in (given, of_numbers) if m is not None), default))
 
 
+def _are_axes(axes: Sequence[int], ndim: int) -> bool:
+    """Whether these are axes in their order, none twice."""
+    return all(0 <= a < ndim for a in axes) and all(a < b for a, b in itertools.pairwise(axes))
+
+
 class _Places:
     """Where windows begin: an array of starts for each axis of the operand along which they do not hold all of it."""
 
@@ -97,6 +103,9 @@ class _Places:
         if len({*axes, *batch}) != len(axes) + len(batch) or not all(0 <= a < len(shape) for a in (*axes, *batch)):
             raise located(ShapeError(f"{what}: the axes {axes} and {list(batch)} of shape {list(shape)} are named twice, or not there"))
         self.what, self.shape, self.places = what, shape, starts.shape[:-1]
+        if not _are_axes(sorted(index_batch), len(self.places)) or any(shape[a] != self.places[b] for a, b in zip(batch, index_batch, strict=True)):
+            places = f"the places' axes {list(index_batch)} of shape {list(self.places)}"
+            raise located(ShapeError(f"{what}: the batching axes {list(batch)} of shape {list(shape)} do not go together with {places}"))
         wide = starts.astype(np.int64)
         found = {a: wide[..., k] for k, a in enumerate(axes)}
         for a, b in zip(batch, index_batch, strict=True):
@@ -160,7 +169,8 @@ def gather(
     at = _Places("gather", t.shape, start_indices, n.start_index_map, n.operand_batching_dims, n.start_indices_batching_dims, sizes)
     gone = {*n.collapsed_slice_dims, *n.operand_batching_dims}
     kept = [a for a in range(t.ndim) if a not in gone]
-    if any(sizes[a] != 1 for a in gone) or len(kept) != len(n.offset_dims):
+    fits = len(kept) == len(n.offset_dims) and _are_axes(n.offset_dims, len(at.places) + len(kept))
+    if any(sizes[a] != 1 for a in gone) or not fits:
         raise located(ShapeError(f"gather: {n} for windows of {sizes} elements of shape {list(t.shape)}"))
     how = _mode(mode, n.mode, GatherScatterMode.CLIP)
     if not at.axes:
@@ -187,7 +197,7 @@ def _scattered(what: str, op: Op, operand: Any, indices: Any, updates: Any, numb
     gone = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
     window = [a for a in range(t.ndim) if a not in gone]
     shown = list(numbers.update_window_dims)
-    if len(shown) != len(window) or any(not 0 <= a < new.ndim for a in shown):
+    if len(shown) != len(window) or not _are_axes(shown, new.ndim):
         raise located(ShapeError(f"{what}: {numbers} for updates of shape {list(new.shape)} and shape {list(t.shape)}"))
     sizes: list[Any] = [1] * t.ndim
     for a, i in zip(window, shown, strict=True):

@@ -80,9 +80,10 @@ class Slide:
         if any(len(v) != rank for v in given) or any(n < 1 for v in given for n in v):
             raise located(ShapeError(f"reduce_window: {[*map(list, given)]} are not numbers from 1 up for each axis of shape {list(shape)}"))
         self.sizes, self.steps, self.base, self.dilations = map(tuple, given)
-        spread: list[Any] = [(n - 1) * b + 1 if n != 0 else 0 for n, b in zip(shape, self.base, strict=True)]
+        extents: Any = shape
+        spread: list[Any] = [(n - 1) * b + 1 if n != 0 else 0 for n, b in zip(extents, self.base, strict=True)]
         spans = [(k - 1) * d + 1 for k, d in zip(self.sizes, self.dilations, strict=True)]
-        self.pads = padtype_to_pads(spread, spans, self.steps, padding)
+        self.pads = padtype_to_pads(extents, spans, self.steps, padding)
         pads: Any = self.pads
         for n, span, (low, high) in zip(spread, spans, pads, strict=True):
             if isinstance(n, int) and n + low + high < span:
@@ -145,8 +146,9 @@ def reduce_window(
 
     ``computation(a, b)`` combines elements; ``init_value``, a scalar, is combined once with each window; padding counts for nothing. Windows have
     ``window_dimensions`` elements, ``window_dilation`` apart, and start every ``window_strides``-th element. With a ``base_dilation`` above 1 there
-    is padding between the elements of ``operand``, too. ``padding`` is as in :func:`padtype_to_pads`. Sums, products and extremes are recognized.
-    The derivative of extremes is that of the first extreme of a window, row by row. Of pytrees of arrays as :func:`reduce`.
+    is padding between the elements of ``operand``, too. ``padding`` is as in :func:`padtype_to_pads`, for the shape of ``operand`` itself. Sums,
+    products and extremes are recognized. The derivative of extremes is that of the first extreme of a window, row by row. Of pytrees of arrays as
+    :func:`reduce`.
 
     Raises ShapeError where no window fits, ArgumentError for other paddings.
 

@@ -179,11 +179,14 @@ def _threshold(s: Tensor, m: Any, n: Any, rtol: Any) -> Tensor:
 
 def matrix_rank(x: Any, /, rtol: Any = None, hermitian: bool = False, *, tol: Any = None) -> Tensor:
     """Rank of matrices (…, m, n): how many singular values exceed ``rtol`` times the largest, by default max(m, n) ε, or ``tol``; int64 (…).
-    ``hermitian`` says that the lower triangles stand for Hermitian matrices. The rank of a vector is 1, or 0 where all elements are.
+    ``hermitian`` says that the lower triangles stand for Hermitian matrices. The rank of a vector is 1, or 0 where all elements are. Raises
+    ArgumentError for both thresholds at once.
 
     >>> hg.linalg.matrix_rank([[1.0, 2.0], [2.0, 4.0]])
     Tensor(1, dtype=int64)
     """
+    if rtol is not None and tol is not None:
+        raise located(ArgumentError("matrix_rank: tol and rtol are two thresholds: give one"))
     if (t := as_tensor(x, "matrix_rank")).ndim < 2:
         return hnp.astype(hnp.any(t != 0), hnp.int64)
     a = of_lower_triangle(t, "matrix_rank") if hermitian else matrices(t, "matrix_rank")
@@ -218,12 +221,14 @@ def pinv(x: Any, /, rtol: Any = None, hermitian: bool = False, *, rcond: Any = N
     """Pseudo-inverses (…, n, m) of matrices (…, m, n), without singular values up to ``rtol`` times the largest, by default max(m, n) ε.
 
     ``rcond`` is another name of ``rtol``. ``hermitian`` says that the lower triangles stand for Hermitian matrices. The derivative takes the rank to
-    be constant.
+    be constant. Raises ArgumentError for both names at once.
 
     >>> hg.linalg.pinv([[2.0, 0.0], [0.0, 0.0]])
     Tensor([[0.5, 0. ],
             [0. , 0. ]], dtype=float32)
     """
+    if rtol is not None and rcond is not None:
+        raise located(ArgumentError("pinv: rcond and rtol are two names of one thing"))
     a = of_lower_triangle(x, "pinv") if hermitian else matrices(x, "pinv")
     m, n = extents(a)
     if 0 in (m, n):

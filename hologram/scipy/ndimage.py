@@ -57,8 +57,8 @@ def map_coordinates(input: Any, coordinates: Any, order: int, mode: str = "const
       beyond it there is interpolation too, and ``wrap`` has the period of the extent: SciPy's ``grid-constant`` and ``grid-wrap``, which are names
       for it here.
 
-    The result has the type of ``input``; of integers it is rounded. Raises ShapeError for coordinates of another number of axes, UnsupportedError for
-    an order above 1, ArgumentError for another mode.
+    The result has the type of ``input``; of integers it is rounded, halves away from zero. Raises ShapeError for coordinates of another number of
+    axes, UnsupportedError for an order above 1, ArgumentError for another mode.
 
     >>> hg.scipy.ndimage.map_coordinates([0.0, 10.0, 20.0], [[0.5, 1.25]], order=1)
     Tensor([ 5. , 12.5], dtype=float32)
@@ -88,7 +88,7 @@ def map_coordinates(input: Any, coordinates: Any, order: int, mode: str = "const
         weight = functools.reduce(operator.mul, [w for _, _, w in corner])
         term = value * weight
         total = term if total is None else total + term
-    out = total if image.dtype.kind not in "iu" else hnp.round(total)
+    out = total if image.dtype.kind not in "iu" else hnp.trunc(total + hnp.copysign(0.5, total))
     return hnp.asarray(out).astype(image.dtype)
 
 

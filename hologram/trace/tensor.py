@@ -390,7 +390,8 @@ class Tensor:
         return round(self._scalar("round()").item(), digits)
 
     def __contains__(self, value: Any) -> bool:
-        return bool((self == value).any())
+        equal = self == value
+        return equal if isinstance(equal, bool) else bool(equal.any())  # no number: of no element
 
     def __iter__(self) -> Iterator[Tensor]:
         if not self.shape:

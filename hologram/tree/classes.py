@@ -144,10 +144,12 @@ def register_dataclass(
 def static(**options: Any) -> Any:
     """A dataclass field that is no child but data: ``dataclasses.field``, with its arguments, for :func:`register_dataclass`.
 
+    ``static`` in ``metadata`` says otherwise.
+
     >>> hg.tree.static(default=3).metadata["static"]
     True
     """
-    return dataclasses.field(metadata={**options.pop("metadata", {}), "static": True}, **options)
+    return dataclasses.field(metadata={"static": True, **options.pop("metadata", {})}, **options)
 
 
 def register_static(cls: type) -> type:
@@ -165,10 +167,32 @@ def register_static(cls: type) -> type:
 class Partial(functools.partial):
     """A partial function whose arguments are children of a pytree, and its function data: so it can be an argument of jitted functions.
 
+    The arguments of a ``functools.partial`` that it is made of belong to the function; those of another Partial are children.
+
     >>> add = hg.tree_util.Partial(hnp.add, hnp.asarray([1.0, 2.0]))
     >>> hg.jit(lambda f, x: f(x))(add, 10.0)
     Tensor([11., 12.], dtype=float32)
     """
+
+    def __new__(cls, function: Callable[..., Any], /, *args: Any, **keywords: Any) -> Partial:
+        plain = isinstance(function, functools.partial) and not isinstance(function, Partial)
+        return super().__new__(cls, PlainPartial(function) if plain else function, *args, **keywords)
+
+
+@dataclasses.dataclass(frozen=True)
+class PlainPartial:
+    """A ``functools.partial`` that no other merges with. It equals the one it calls."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, /, *args: Any, **keywords: Any) -> Any:
+        return self.function(*args, **keywords)
+
+    def __eq__(self, other: object) -> bool:
+        return self.function == (other.function if isinstance(other, PlainPartial) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.function)
 
 
 register(

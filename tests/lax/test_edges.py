@@ -98,6 +98,14 @@ def convolved_by_hand(x: np.ndarray, w: np.ndarray, steps: tuple[int, int]) -> n
     return np.einsum("nchwij,ocij->nohw", seen, w)
 
 
+def test_same_padding_is_that_of_the_array_without_its_dilation() -> None:
+    windows = lambda n, *options: lax.reduce_window(np.arange(1, n + 1), 0, lax.add, *options).tolist()  # noqa: E731
+    for padding in ("SAME", "SAME_LOWER", "VALID"):
+        assert windows(6, (3,), (3,), padding, (2,)) == [3, 3, 9]
+    assert windows(5, (2,), (2,), "SAME", (3,), (2,)) == [0, 2, 2, 0, 4, 4, 0]
+    assert windows(5, (2,), (2,), "VALID", (3,), (2,)) == [1, 0, 3, 3, 0, 5]
+
+
 def test_convolutions_of_complex_numbers() -> None:
     x, w = numbers(2, 3, 7, 6, dtype=np.complex64), numbers(4, 3, 3, 2, dtype=np.complex64)
     for kernel in (w, w.real):
@@ -117,6 +125,14 @@ def test_the_logistic_function_of_complex_numbers() -> None:
     np.testing.assert_allclose(lax.logistic(z).numpy(), np.exp(wide) / (1 + np.exp(wide)), rtol=1e-5)
     s = lax.logistic(z[0]).numpy()
     np.testing.assert_allclose(hg.grad(lambda z: hnp.real(lax.logistic(z)))(z[0]).numpy(), s * (1 - s), rtol=1e-5)
+
+
+def test_conjugates_of_real_floats_are_complex() -> None:
+    for dtype, wide in (("bfloat16", "complex64"), ("float32", "complex64"), ("float64", "complex128"), ("complex64", "complex64"), ("int8", "int8")):
+        found = hg.jit(lax.conj)(hnp.ones(2, dtype))
+        assert found.dtype == np.dtype(wide) and found.tolist() == [1, 1]
+    assert hg.grad(lambda x: hnp.real(lax.conj(x) ** 2))(3.0) == 6.0
+    assert hnp.conj(np.ones(2)).dtype == np.float64
 
 
 def test_orders_of_axes_that_are_none_say_what_is_wrong() -> None:

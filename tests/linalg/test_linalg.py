@@ -585,6 +585,8 @@ ERRORS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: la.matrix_power(np.eye(2), 0.5), ArgumentError, "an integer, not float"),  # type: ignore[arg-type]
     (lambda: la.cross(np.ones(2), np.ones(2)), ShapeError, "vectors of three components"),
     (lambda: la.outer(np.ones((2, 2)), np.ones(2)), ShapeError, "outer takes vectors"),
+    (lambda: la.matrix_rank(np.eye(2), rtol=0.1, tol=0.1), ArgumentError, "two thresholds"),
+    (lambda: la.pinv(np.eye(2), rtol=0.1, rcond=0.1), ArgumentError, "two names"),
     (lambda: la.multi_dot([np.eye(2)]), ArgumentError, "at least two"),
     (lambda: la.multi_dot([np.eye(2), np.ones(2), np.eye(2)]), ShapeError, "between two ends"),
     (lambda: la.lstsq(np.eye(3), np.ones(2)), ShapeError, "one matrix and its right sides"),

@@ -323,6 +323,8 @@ def test_types() -> None:
 def test_casts_saturate() -> None:
     x = np.array([np.nan, np.inf, -np.inf, 300.0, -300.0], np.float32)
     close(hnp.astype(x, "int8"), np.array([0, 127, -128, 127, -128], np.int8))
+    for found in (hnp.astype(np.arange(2), None), hnp.arange(2).astype(None)):  # type: ignore[arg-type]
+        close(found, np.arange(2, dtype=np.float32))
 
 
 ARRAY_API = """

@@ -254,6 +254,12 @@ def test_differences_and_integrals() -> None:
     same("trapezoid", X)
     same("trapezoid", X, axis=0, dx=0.5)
     same("trapezoid", X, np.arange(7.0) ** 2)
+    y = np.arange(27.0).reshape(3, 3, 3) ** 2
+    for shape, axis in (((3,), 0), ((3,), 1), ((3, 1), -1), ((2, 3, 3), 0), ((3, 2, 1), 1), ((1,), 0), ((), 1)):
+        same("trapezoid", y, dx=1 + np.arange(int(np.prod(shape))).reshape(shape) / 4, axis=axis)
+    same("trapezoid", y, y[:, :1] / 9, axis=0)
+    same("trapezoid", y[0, 0], y[1] / 9)
+    same("trapezoid", y, y[0, 0], axis=1)
     same("ediff1d", X)
     same("ediff1d", X, to_begin=1.0, to_end=[2.0, 3.0])
     same("unwrap", X * 9, axis=0)

@@ -30,6 +30,11 @@ def test_coordinates_are_mapped(mode: str) -> None:
 
 def test_mapped_integers_are_rounded_and_coordinates_differentiated() -> None:
     assert hs.ndimage.map_coordinates([10, 21], [[0.5, 0.9]], 1).numpy().tolist() == [16, 20]
+    for dtype in ("int8", "int32", "uint8"):
+        x, halves = (np.arange(6) - 3 * (dtype != "uint8")).astype(dtype), np.array([[0.5, 1.5, 2.5, 3.5, 4.25, 4.75]])
+        np.testing.assert_array_equal(
+            hs.ndimage.map_coordinates(x, halves, 1), import_module("scipy.ndimage").map_coordinates(x, halves, order=1), strict=True
+        )
     slope = hg.grad(lambda c: hs.ndimage.map_coordinates(IMAGE, [c, 1.0], 1))(np.float64(2.25))
     np.testing.assert_allclose(float(slope), IMAGE[3, 1] - IMAGE[2, 1])
 

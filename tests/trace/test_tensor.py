@@ -291,6 +291,12 @@ def test_pickle_and_copy() -> None:
         same(other, FLOATS * 2)
 
 
+def test_what_is_in_a_tensor() -> None:
+    x = hnp.arange(3)
+    assert 2 in x and 3 not in x and [0, 5, 5] in x
+    assert None not in x and "a" not in x
+
+
 def test_tensors_are_unhashable() -> None:
     with pytest.raises(TypeError):
         hash(hg.tensor(1.0))

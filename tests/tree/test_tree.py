@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections import OrderedDict, defaultdict, namedtuple
 from importlib import import_module
 from typing import Any
@@ -128,6 +129,21 @@ def test_partial() -> None:
     slope = hg.jit(hg.grad(lambda f, x: f(x)))(f, 2.0)
     assert isinstance(slope, tu.Partial) and float(slope.args[0]) == 2 and float(slope.keywords["b"]) == 1
     assert tu.tree_structure(tu.Partial(hnp.sin)) != tu.tree_structure(tu.Partial(hnp.cos))
+
+
+def test_a_partial_keeps_the_arguments_of_a_plain_partial_as_data() -> None:
+    power = functools.partial(lambda n, a, x: a * x**n, 3)
+    f, again = tu.Partial(power, 2.0), tu.Partial(power, 5.0)
+    assert f.args == (2.0,) and f(2.0) == 16.0 and f.func == power and hash(f.func) == hash(again.func)
+    assert tu.tree_structure(f) == tu.tree_structure(again) and tu.tree_leaves(f) == [2.0]
+    assert tu.tree_leaves(tu.tree_map(lambda x: x + 1, f)) == [3.0] and tu.tree_map(lambda x: x + 1, f)(1.0) == 3.0
+    assert float(hg.jit(hg.grad(lambda f, x: f(x)))(f, 2.0).args[0]) == 8.0
+    assert tu.tree_leaves(tu.Partial(tu.Partial(pow, 2), 3)) == [2, 3]
+
+
+def test_a_field_may_say_that_it_is_not_static() -> None:
+    made = hg.tree.static(metadata={"static": False, "unit": "m"})
+    assert dict(made.metadata) == {"static": False, "unit": "m"} and dict(hg.tree.static().metadata) == {"static": True}
 
 
 def test_structures_of_structures() -> None:

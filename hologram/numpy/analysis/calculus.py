@@ -180,8 +180,10 @@ def _slope(t: Tensor, axis: int, spacing: Any, edge_order: int) -> Tensor:
     return moveaxis(concat([first, middle, last_one], axis=-1), -1, axis)
 
 
-def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor:
+def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
     """Integral along ``axis`` by the trapezoidal rule, at the coordinates ``x`` or at distances ``dx``.
+
+    Coordinates of one axis are those along ``axis``; others, and an array of distances, broadcast with ``y``.
 
     >>> hnp.trapezoid([1.0, 2.0, 3.0])
     Tensor(4., dtype=float32)
@@ -189,12 +191,15 @@ def trapezoid(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Tensor:
     Tensor(6.5, dtype=float32)
     """
     t = wrap(array(y, "trapezoid"))
-    values = moveaxis(t, axis_of(axis, t.ndim, "trapezoid"), -1)
+    place = axis_of(axis, t.ndim, "trapezoid")
     width: Any = dx
     if x is not None:
         coordinates = wrap(array(x, "trapezoid"))
-        width = diff(coordinates if coordinates.ndim == 1 else moveaxis(coordinates, axis, -1))
-    return sum((values[..., 1:] + values[..., :-1]) * width, -1) / 2
+        width = diff(coordinates, axis=0 if coordinates.ndim == 1 else axis)
+        if coordinates.ndim == 1:
+            width = width.reshape([-1 if a == place else 1 for a in range(t.ndim)])
+    before = (slice(None),) * place
+    return sum((t[(*before, slice(1, None))] + t[(*before, slice(None, -1))]) * width, axis) / 2
 
 
 def ediff1d(x: Any, /, to_end: Any = None, to_begin: Any = None) -> Tensor:

@@ -91,6 +91,10 @@ def _filled(node: Node, widths: list[tuple[int, int]], fills: list[tuple[Node, N
 
 
 MODES = ("constant", "edge", "empty", "linear_ramp", *borders.STATISTICS, "reflect", "symmetric", "wrap")
+MIRRORED = ("reflect", "symmetric")
+# The one option that a mode has, and its default.
+OPTIONS: dict[str, tuple[str, Any]] = {"constant": ("constant_values", 0), "linear_ramp": ("end_values", 0)}
+OPTIONS |= dict.fromkeys(borders.STATISTICS, ("stat_length", None)) | dict.fromkeys(MIRRORED, ("reflect_type", "even"))
 
 
 def pad(
@@ -98,22 +102,18 @@ def pad(
     /,
     pad_width: Any,
     mode: str | Callable[..., Any] = "constant",
-    *,
-    constant_values: Any = 0,
-    end_values: Any = 0,
-    stat_length: Any = None,
-    reflect_type: str = "even",
     **options: Any,
 ) -> Tensor:
     """Adds borders around an array, axis after axis.
 
     ``pad_width`` is a number, a pair (before, after), a pair for each axis, or a dictionary of these by axis; but for the last, so are
     ``constant_values``, ``end_values`` and ``stat_length``.
-    ``mode``: ``constant``; ``edge``; ``reflect`` (without the edge itself) or ``symmetric`` (with it), of ``reflect_type`` ``even`` or ``odd``;
-    ``wrap``; ``maximum``, ``mean``, ``median`` or ``minimum`` of ``stat_length`` elements at that side, of all for None; ``linear_ramp`` from
-    ``end_values`` to the edge; ``empty``, which is zeros; or a function ``mode(vector, pair, axis, options)`` of every vector with borders of zeros,
-    which assigns to the borders, or gives another vector. Raises ArgumentError for another mode, ShapeError for negative widths, widths of another
-    number of axes, and for an axis without elements in other modes than ``constant`` and ``empty``.
+    ``mode``: ``constant``, ``constant_values`` or 0; ``edge``; ``reflect`` (without the edge itself) or ``symmetric`` (with it), of
+    ``reflect_type`` ``even`` or ``odd``; ``wrap``; ``maximum``, ``mean``, ``median`` or ``minimum`` of ``stat_length`` elements at that side, of
+    all for None; ``linear_ramp`` from ``end_values`` to the edge; ``empty``, which is zeros; or a function ``mode(vector, pair, axis, options)`` of
+    every vector with borders of zeros, which assigns to the borders, or gives another vector; it gets all ``options``. Raises ArgumentError for
+    another mode and an option that the mode does not have, ShapeError for negative widths, widths of another number of axes, and for an axis
+    without elements in other modes than ``constant`` and ``empty``.
 
     >>> hnp.pad([1, 2, 3], (1, 2))
     Tensor([0, 1, 2, 3, 0, 0], dtype=int64)
@@ -127,12 +127,15 @@ def pad(
     widths = _pairs(pad_width, ndim, "widths")
     if callable(mode):
         return _by_function(node, widths, mode, options)
-    if options:
-        raise located(ArgumentError(f"pad: mode {mode!r} takes no {', '.join(options)}"))
-    if mode in ("constant", "empty"):
-        fills = _fills(constant_values if mode == "constant" else 0, node.dtype, ndim, "constant_values")
+    kind = choice(mode, "pad", "mode", MODES)
+    name, default = OPTIONS.get(kind, ("", None))
+    if others := [option for option in options if option != name]:
+        raise located(ArgumentError(f"pad: mode {mode!r} takes no {', '.join(others)}"))
+    option = options.get(name, default)
+    if kind in ("constant", "empty"):
+        fills = _fills(option if kind == "constant" else 0, node.dtype, ndim, name)
         return wrap(_filled(node, widths, fills) if widths else node)
-    add = _border_of(mode, node.dtype, ndim, end_values, stat_length, reflect_type)
+    add = _border_of(kind, node.dtype, ndim, option)
     for axis, width in enumerate(widths):
         if any(width):
             if node.shape[axis] == 0:
@@ -154,17 +157,15 @@ def _by_function(node: Node, widths: list[tuple[int, int]], function: Callable[.
     return x
 
 
-def _border_of(
-    mode: str, dtype: DType, ndim: int, end_values: Any, stat_length: Any, reflect_type: str
-) -> Callable[[Node, int, tuple[int, int]], Node]:
+def _border_of(mode: str, dtype: DType, ndim: int, option: Any) -> Callable[[Node, int, tuple[int, int]], Node]:
     """The function of an array, an axis and widths that adds these borders."""
-    if choice(mode, "pad", "mode", MODES) == "linear_ramp":
-        ends = _fills(end_values, borders.ramp_type(dtype), ndim, "end_values")
+    if mode == "linear_ramp":
+        ends = _fills(option, borders.ramp_type(dtype), ndim, "end_values")
         return lambda node, axis, width: borders.ramps(node, axis, width, ends[axis])
     if mode in borders.STATISTICS:
-        lengths = [None] * ndim if stat_length is None else _pairs(stat_length, ndim, "stat_length")
+        lengths = [None] * ndim if option is None else _pairs(option, ndim, "stat_length")
         return lambda node, axis, width: borders.statistics(node, axis, width, mode, lengths[axis])
-    if mode in ("reflect", "symmetric"):
-        odd = choice(reflect_type, "pad", "reflect_type", ("even", "odd")) == "odd"
+    if mode in MIRRORED:
+        odd = choice(option, "pad", "reflect_type", ("even", "odd")) == "odd"
         return lambda node, axis, width: borders.mirrored(node, axis, width, int(mode == "reflect"), odd)
     return borders.edge if mode == "edge" else borders.wrapped

@@ -379,7 +379,7 @@ def isclose(x1: Any, x2: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan:
 
 
 def astype(x: Any, /, dtype: Any, *, copy: bool = True, device: Any = None) -> Tensor:
-    """Elements converted to ``dtype``.
+    """Elements converted to ``dtype``; None is the default type of floats.
 
     Floats to integers truncate and saturate, NaN gives 0, where NumPy leaves these open; integers wrap around; to bool is ``x != 0``. Gives
     ``x`` itself where it has the type and ``copy`` is False. Raises DTypeError for an element type that Hologram does not have.
@@ -388,7 +388,7 @@ def astype(x: Any, /, dtype: Any, *, copy: bool = True, device: Any = None) -> T
     Tensor([   1, -128,    0], dtype=int8)
     """
     node = node_of(weakly(x, "astype"))
-    new = cast_to(node, dtype)
+    new = cast_to(node, dtypes.default_float if dtype is None else dtype)
     return x if new is node and not copy and type(x) is Tensor and not x._weak else wrap(new)
 
 

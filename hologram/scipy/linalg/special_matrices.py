@@ -128,7 +128,7 @@ def companion(a: Any) -> Tensor:
 def convolution_matrix(a: Any, n: int, mode: str = "full") -> Tensor:
     """The Toeplitz matrix whose product with a vector of ``n`` elements is its convolution with ``a``, in a mode of :func:`hologram.numpy.convolve`.
 
-    Raises ArgumentError for an ``n`` that is not positive, ShapeError for an empty ``a``.
+    Raises ArgumentError for an ``n`` that is not positive, ShapeError for an empty ``a`` or one without axes.
 
     >>> hg.scipy.linalg.convolution_matrix([1, 2], 2)
     Tensor([[1, 0],
@@ -136,10 +136,10 @@ def convolution_matrix(a: Any, n: int, mode: str = "full") -> Tensor:
             [0, 2]], dtype=int64)
     """
     size, kind = _size(n, "convolution_matrix", 1), choice(mode, "convolution_matrix", "mode", ("full", "same", "valid"))
-    (t,) = _vectors("convolution_matrix", a)
-    m = t.shape[-1]
+    t = as_tensor(a, "convolution_matrix")
+    m = t.shape[-1] if t.ndim else 0
     if not m:
-        raise located(ShapeError("convolution_matrix: an empty array"))
+        raise located(ShapeError("convolution_matrix: an empty array, or a scalar"))
     widths = [(0, 0)] * (t.ndim - 1)
     whole = toeplitz(hnp.pad(t, (*widths, (0, size - 1))), hnp.pad(t[..., :1], (*widths, (0, size - 1))))
     extent = {"full": m + size - 1, "same": max(m, size), "valid": max(m, size) - min(m, size) + 1}[kind]
@@ -319,8 +319,12 @@ def leslie(f: Any, s: Any) -> Tensor:
             [0.5, 0. ]], dtype=float32)
     """
     births, survival = _vectors("leslie", f, s)
-    if births.shape[-1] != survival.shape[-1] + 1:
-        raise located(ShapeError(f"leslie: {births.shape[-1]} coefficients of births for {survival.shape[-1]} of survival: one more is asked for"))
+    if not survival.shape[-1] or births.shape[-1] != survival.shape[-1] + 1:
+        raise located(
+            ShapeError(
+                f"leslie: {births.shape[-1]} coefficients of births for {survival.shape[-1]} of survival: one more is asked for, and one of survival"
+            )
+        )
     n = births.shape[-1]
     below = hnp.pad(survival[..., :, None] * hnp.eye(n - 1, dtype=survival.dtype), (*[(0, 0)] * (survival.ndim - 1), (0, 0), (0, 1)))
     stack = hnp.broadcast_shapes(births.shape[:-1], survival.shape[:-1])

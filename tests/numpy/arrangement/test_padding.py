@@ -53,6 +53,9 @@ def test_borders_that_a_function_makes() -> None:
             np.testing.assert_array_equal(got, want)
     given = hnp.pad([1, 2], 1, lambda vector, pair, axis, options: vector.at[0].set(9))  # a new value, where assignment is not wanted
     np.testing.assert_array_equal(given, [9, 1, 2, 0])
+    seen: list[dict[str, Any]] = []
+    hnp.pad([1, 2], 1, lambda vector, pair, axis, options: seen.append(options), constant_values=3, by=7)
+    assert seen == [{"constant_values": 3, "by": 7}]
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=_name)
@@ -99,6 +102,16 @@ def test_modes_and_options_that_are_not_there() -> None:
     for options in ({"mode": "reflekt"}, {"mode": "reflect", "reflect_type": "add"}):
         with pytest.raises(ArgumentError):
             hnp.pad(np.ones(3), 1, **options)
+    taken = {"constant_values": "constant", "end_values": "linear_ramp", "reflect_type": "reflect symmetric"}
+    taken["stat_length"] = "mean median maximum minimum"
+    for mode in ("constant", "edge", "empty", "linear_ramp", "maximum", "mean", "median", "minimum", "reflect", "symmetric", "wrap"):
+        for option, modes in taken.items():
+            given = {option: "odd" if option == "reflect_type" else 2}
+            if mode in modes.split():
+                np.testing.assert_array_equal(hnp.pad(np.arange(3.0), 1, mode, **given), np.pad(np.arange(3.0), 1, mode, **given))
+            else:
+                with pytest.raises(ArgumentError, match=option):
+                    hnp.pad(np.ones(3), 1, mode, **given)
     for options in ({"mode": "mean", "stat_length": 0}, {"mode": "linear_ramp", "end_values": [1, 2, 3]}):
         with pytest.raises(ShapeError):
             hnp.pad(np.ones(3), 1, **options)

@@ -129,6 +129,8 @@ WRONG = [
     (lambda: hl.invhilbert(40, exact=True), ArgumentError, "int64"),
     (lambda: hl.companion([1.0]), ShapeError, "coefficients"),
     (lambda: hl.leslie([1.0], [1.0]), ShapeError, "births"),
+    (lambda: hl.leslie([1.0], []), ShapeError, "births"),
+    (lambda: hl.convolution_matrix(5.0, 3), ShapeError, "scalar"),
     (lambda: hl.block_diag(np.ones((1, 1, 1))), ShapeError, "matrices"),
     (lambda: hg.grad(lambda x: hnp.sum(hl.schur(x)[0]))(A), DifferentiationError, "derivative|differentiated"),
 ]
