@@ -76,6 +76,8 @@ class Partition:
     - ``portable``: numbers on the CPU that depend on no tensor; each segment that reads one computes it itself.
     - ``frozen``: arguments that are constants, with their values.
     - ``positions``: integers that segments take as operands (:mod:`positions`). Raises NoPosition where one has to be known.
+    - ``replayed``: results that PyTorch's view ops make of a tensor that the caller has, each with these nodes: no strides and offset in the
+      memory of that tensor say the view.
     """
 
     def __init__(self, name: str, graph: fx.Graph, sizes: Sizes, frozen: Mapping[fx.Node, torch.Tensor], positions: Symbols = frozenset()) -> None:
@@ -92,6 +94,7 @@ class Partition:
         self._missing: dict[str, str | None] = {}  # why Hologram has no such device
         self._try_all()
         self._require_positions()
+        self.replayed = {x: chain for x in self.results if isinstance(x, fx.Node) and (chain := self._replayed(x)) is not None}
         self.stages = self._stages()
 
     # --- what Hologram can compute -----------------------------------------------------------------------------------------
@@ -254,7 +257,7 @@ class Partition:
 
     def _connect(self, segments: dict[tuple[int, str], Segment]) -> None:
         """Finds the inputs of each segment, and which of its values are read outside of it."""
-        returned = {x for x in self.results if isinstance(x, fx.Node)}
+        returned = {x for x in self.results if isinstance(x, fx.Node) and x not in self.replayed}
         for segment in segments.values():
             home = set(segment.nodes)
             segment.nodes = self._with_numbers(segment.nodes)
@@ -321,21 +324,29 @@ class Partition:
         """
         of, base = self.types[node], node
         while base in own:
-            target = base.target
-            if target is operator.getitem and isinstance(base.args[0], fx.Node):
-                target = base.args[0].target
-                source = base.args[0].args[0] if base.args[0].args else None
-            else:
-                source = base.args[0] if base.args else None
-            if not isinstance(target, OpOverload) or not target.is_view or not isinstance(source, fx.Node):
+            source = viewed(base)
+            if source is None:
                 return base
             under = self.types[source]
-            if not isinstance(under, TensorType) or (under.dtype, under.device) != (of.dtype, of.device) or under.dtype.is_complex:
+            if not isinstance(under, TensorType) or (under.dtype, under.device) != (of.dtype, of.device):
                 return base
             if under.lazy != self.types[base].lazy:  # a pending negation, which is computed
                 return base
             base = source
         return base
+
+    def _replayed(self, node: fx.Node) -> list[fx.Node] | None:
+        """The view ops that make a result of an argument or of another result: where they change the type of its elements, or a conjugation or
+        negation is pending. None for other results."""
+        chain: list[fx.Node] = []
+        source: fx.Node | None = node
+        while source is not None and source.op != "placeholder" and (source is node or source not in self.results):
+            chain.append(source)
+            source = viewed(source)
+        if source is None or not all(isinstance(self.types[x], TensorType) for x in (source, node)):
+            return None
+        kinds = {(of.dtype, of.lazy) for of in (self.types[x] for x in (source, *chain)) if isinstance(of, TensorType)}
+        return chain[::-1] if len(kinds) > 1 or (source.op == "placeholder" and self.types[source].lazy) else None
 
     def is_dense(self, node: fx.Node) -> bool:
         of = self.types[node]
@@ -429,6 +440,15 @@ def _type_of(node: fx.Node, sizes: Sizes, positions: Symbols) -> Any:
         if node.op != "call_function":
             raise
         return None
+
+
+def viewed(node: fx.Node) -> fx.Node | None:
+    """The tensor of which one of PyTorch's view ops makes ``node``; None where none does."""
+    of = node
+    if of.target is operator.getitem and isinstance(of.args[0], fx.Node):
+        of = of.args[0]
+    is_view = isinstance(of.target, OpOverload) and of.target.is_view
+    return of.args[0] if is_view and of.args and isinstance(of.args[0], fx.Node) else None
 
 
 def _in_c_order(shape: tuple[Any, ...]) -> Movement:

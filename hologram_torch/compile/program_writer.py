@@ -18,7 +18,7 @@ from hologram.ir.symbolic import Expr, Int
 from hologram.ir.symbolic import symbols_of as variables_of
 from hologram_torch.bridge.profiler import RANGES
 from hologram_torch.compile.fx_types import NUMBER, TensorType
-from hologram_torch.compile.partition import Partition, Segment
+from hologram_torch.compile.partition import Partition, Segment, viewed
 from hologram_torch.compile.simplify import is_token
 from hologram_torch.compile.symbolic_sizes import SymbolicSizes, size_sources
 from hologram_torch.compile.targets import SCALAR_BYTES, Compiled, CpuTarget, CudaTarget, target
@@ -30,7 +30,10 @@ def conform(x: torch.Tensor, shape: tuple[int, ...], strides: tuple[int, ...], d
     """``x`` with these strides and of this type: itself where it has them, else a copy."""
     if x.dtype is dtype and (x.stride() == strides or 0 in shape):
         return x
-    return torch.empty_strided(shape, strides, dtype=dtype, device=x.device).copy_(x)
+    if 0 not in strides:
+        return torch.empty_strided(shape, strides, dtype=dtype, device=x.device).copy_(x)
+    once = x[tuple([slice(0, 1) if step == 0 else slice(None) for step in strides])]
+    return torch.empty_strided(once.shape, strides, dtype=dtype, device=x.device).copy_(once).expand(shape)
 
 
 class ProgramWriter:
@@ -64,7 +67,7 @@ class ProgramWriter:
             for node in others:
                 if node not in self.assigned:
                     self._by_torch(node)
-        results = [self._value(x) for x in self.partition.results]
+        results = [self._replay(x) if x in self.partition.replayed else self._value(x) for x in self.partition.results]
         followed = "if hg_profiler._is_profiler_enabled is not hg_ranges.is_on: hg_ranges.follow()"
         text = "\n    ".join(["def call(args):", *self._taken(), followed, *self.lines, f"return ({''.join(r + ', ' for r in results)})"])
         exec(compile(text, "<hologram program>", "exec"), self.names)  # noqa: S102
@@ -140,6 +143,8 @@ class ProgramWriter:
             of = self.partition.types[p]
             if isinstance(of, TensorType) and of.lazy:
                 self.lines += [f"{p.name}_pending = {p.name}", f"{p.name} = {p.name}.resolve_conj().resolve_neg()"]
+                if own_movement(of.shape, of.strides) is not None:
+                    self._conform(p.name, of)  # copies of tensors with gaps have none
             if isinstance(of, TensorType) and p.name.startswith("tangents") and not is_token(p):
                 self._conform(p.name, of)
         for node in self.module.graph.find_nodes(op="get_attr"):
@@ -312,6 +317,20 @@ class ProgramWriter:
             if of.lazy or of.dtype.is_complex or any(self._is_complex(x) for x in node.all_input_nodes):
                 self.lines.append(f"{node.name} = {node.name}.resolve_conj().resolve_neg()")
             self._conform(node.name, of)
+
+    def _replay(self, node: fx.Node) -> str:
+        """Writes the view ops that make a result of a tensor that the caller has. Returns the result's name."""
+        chain = self.partition.replayed[node]
+        source: Any = viewed(chain[0]) if chain else node
+        name = f"{source.name}_pending" if self._is_pending(source) else source.name
+        for x in chain:
+            of: Any = x.args[0] if x.target is operator.getitem else x
+            arguments = [name, *[self._value(a) for a in of.args[1:]], *[f"{k}={self._value(v)}" for k, v in of.kwargs.items()]]
+            made = self._variable("view")
+            part = f"[{x.args[1]}]" if of is not x else ""
+            self.lines.append(f"{made} = {self._name(of.target, 'op')}({', '.join(arguments)}){part}")
+            name = made
+        return name
 
     def _is_pending(self, node: Any) -> bool:
         """Whether it is an argument of the program whose conjugation or negation PyTorch has put off."""

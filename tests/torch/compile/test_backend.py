@@ -320,6 +320,28 @@ def test_arguments_with_a_pending_operation_change_in_place(put_off: Callable[[t
         torch.testing.assert_close(got, want)
 
 
+LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "rows": lambda x: x[2:],
+    "gaps": lambda x: x[:, ::2],
+    "transposed": lambda x: x[2:, :, 1:].mT,
+    "repeats": lambda x: x[1:2].expand(4, 7, 6),
+}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("put_off", [torch.conj, torch._neg_view], ids=["conjugation", "negation"])
+@pytest.mark.parametrize("part", LAYOUTS.values(), ids=LAYOUTS)
+def test_arguments_with_a_pending_operation_of_every_layout(part, put_off, dynamic: bool) -> None:
+    x = put_off(part(torch.randn(9, 7, 6, dtype=torch.complex64)))
+
+    def f(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return x * 2, x[x.shape[0] - 2], x[1:], *x.split(2)
+
+    for got, want in zip(compiled(f, dynamic=dynamic)(x), f(x), strict=True):
+        assert (got.shape, got.stride(), got.storage_offset()) == (want.shape, want.stride(), want.storage_offset())
+        assert torch.equal(got.resolve_conj().resolve_neg(), want.resolve_conj().resolve_neg())
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.complex64])
 @pytest.mark.parametrize("f", [lambda x: x * (2 + 1j), lambda x: x / 3j, lambda x: (x * 1j).conj(), lambda x: torch.fft.fft(1j * x)])
 def test_slopes_of_complex_numbers_are_conjugated(f, dtype: torch.dtype) -> None:

@@ -270,3 +270,34 @@ def test_views_are_made_of_tensors_that_are_stored(f: Callable[[torch.Tensor], A
     torch._dynamo.reset()
     for found, wanted in zip(torch.compile(f, backend="hologram", dynamic=True)(x), f(x), strict=True):
         torch.testing.assert_close(found, wanted)
+
+
+VIEWS_OF_ARGUMENTS: dict[str, tuple[Callable[[torch.Tensor], Any], torch.dtype]] = {
+    "parts of complex numbers": (lambda x: torch.dsplit(x, [1, 3]), torch.complex64),
+    "a row of complex numbers": (lambda x: x[x.shape[0] - 2], torch.complex64),
+    "conjugates": (lambda x: x.conj()[x.shape[0] - 2], torch.complex64),
+    "pairs of floats": (lambda x: torch.view_as_real(x)[x.shape[0] - 2], torch.complex64),
+    "imaginary parts": (lambda x: x.imag[x.shape[0] - 2], torch.complex64),
+    "negatives": (lambda x: torch._neg_view(x)[x.shape[0] - 2], torch.float32),
+    "pairs as complex numbers": (lambda x: torch.view_as_complex(x.unflatten(2, (-1, 2)))[x.shape[0] - 2], torch.float32),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS_OF_ARGUMENTS)
+def test_views_of_arguments_begin_where_eager_modes_do(name: str) -> None:
+    f, dtype = VIEWS_OF_ARGUMENTS[name]
+    x = R(9, 7, 6, dtype=dtype)[2:]
+    found, wanted = (y if isinstance(y, tuple) else (y,) for y in (torch.compile(f, backend="hologram", dynamic=True)(x), f(x)))
+    for a, b in zip(found, wanted, strict=True):
+        assert (a.data_ptr(), a.stride(), a.is_conj(), a.is_neg()) == (b.data_ptr(), b.stride(), b.is_conj(), b.is_neg())
+        assert torch.equal(a.resolve_conj().resolve_neg(), b.resolve_conj().resolve_neg())
+
+
+def test_a_view_of_a_result_of_another_type_shares_its_memory() -> None:
+    def f(x: torch.Tensor) -> Any:
+        y = x * 2
+        return y, torch.view_as_real(y)[x.shape[0] - 2]
+
+    y, part = torch.compile(f, backend="hologram", dynamic=True)(R(5, 3, dtype=torch.complex64))
+    assert part.untyped_storage().data_ptr() == y.untyped_storage().data_ptr()
+    assert torch.equal(part, torch.view_as_real(y)[3])
