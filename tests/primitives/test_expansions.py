@@ -173,6 +173,20 @@ def test_erfc_where_its_polynomial_is_steep(fused: bool) -> None:
 # --- the compiled functions ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("d", [dtypes.float32, dtypes.float64], ids=repr)
+@pytest.mark.parametrize("name", ["exp", "exp2", "sigmoid"])
+def test_what_is_far_below_zero_takes_no_operation_that_underflows(name: str, d: DType) -> None:
+    """Masks of scores are such numbers. Many processors take a hundred times as long for a product that underflows."""
+    x = np.array([-np.inf, -np.finfo(d.np).max, -1e9, -1100.0], d.np)
+
+    def watch(ins: Any, operands: list[Any], result: np.ndarray) -> None:
+        if ins.op.name in ("mul", "div") and result.dtype.kind == "f":
+            product = np.all([np.asarray(o) != 0 for o in np.broadcast_arrays(*operands)], axis=0)
+            assert not np.any(product & (np.abs(result) < np.finfo(d.np).tiny)), f"{ins.op.name} of {operands} is {result}"
+
+    np.testing.assert_array_equal(run(TABLE[name], [x], fused=False, watch=watch), np.zeros(4, d.np))
+
+
 @pytest.mark.crossed
 @pytest.mark.parametrize("d", [dtypes.float32, dtypes.float64], ids=repr)
 @by_name

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -11,26 +11,30 @@ from hologram import dtypes
 from hologram.ir.expression_builder import Rare, decompose
 from hologram.primitives import Op
 
+Watch: TypeAlias = Callable[[Any, list[Any], np.ndarray], None]
 
-def run(row: Op, arrays: list[np.ndarray], fused: bool, attrs: tuple[Any, ...] = ()) -> np.ndarray:
-    """The decomposition of ``row`` on float32 or float64 arrays of one shape."""
+
+def run(row: Op, arrays: list[np.ndarray], fused: bool, attrs: tuple[Any, ...] = (), watch: Watch | None = None) -> np.ndarray:
+    """The decomposition of ``row`` on float32 or float64 arrays of one shape. ``watch`` is shown each instruction, its operands and its result."""
     parameters, body, result = decompose(row, tuple(dtypes.of(a.dtype) for a in arrays), attrs)
     values: dict[Any, np.ndarray] = dict(zip(parameters, arrays, strict=True))
     with np.errstate(all="ignore"):
-        _run_body(body, values, fused)
+        _run_body(body, values, fused, watch)
     return np.broadcast_to(values[result], arrays[0].shape)
 
 
-def _run_body(body: list[Any], values: dict[Any, np.ndarray], fused: bool) -> None:
+def _run_body(body: list[Any], values: dict[Any, np.ndarray], fused: bool, watch: Watch | None) -> None:
     for ins in body:
         if isinstance(ins, Rare):
             condition, fast = (_value(a, values) for a in ins.args)
             inner = dict(values)
-            _run_body(ins.body, inner, fused)
+            _run_body(ins.body, inner, fused, watch)
             values[ins] = np.where(condition, _value(ins.slow, inner), fast)
         elif ins.op != "const":
             operands = [_value(a, values) for a in ins.args]
             values[ins] = _fma(*operands) if fused and ins.op.name == "mad" else ins.op.reference(*operands, *ins.attrs)
+            if watch is not None:
+                watch(ins, operands, values[ins])
 
 
 def _value(v: Any, values: Mapping[Any, np.ndarray]) -> np.ndarray:

@@ -121,9 +121,13 @@ def power_of_two(biased_exponent: Value, d: DType) -> Value:
 def scale_by_sum(p: Value, total: Value) -> Value:
     """``p * 2**n`` where ``total = n + magic + 2*bias``, rounded once, down to subnormals and up to infinity.
 
-    ``2*bias + n`` is split into two biased exponents of nearly equal size, so that only the last of two products can round.
+    ``2*bias + n`` is split into two biased exponents of nearly equal size, so that only the last of two products can round. Where the result is far
+    below subnormals, its last factor is 0: many processors take a hundred times as long for a product that underflows, and masks of scores give
+    nothing else.
     """
     f = format_of(p)
     both = total.bitcast(f.unsigned) << f.mantissa
     first = (both >> 1) & f.exponent_bits
-    return p * first.bitcast(f.real) * (both - first).bitcast(f.real)
+    second = (both - first).bitcast(f.real)
+    gone = total < f.magic + f.bias - f.mantissa - 1.0  # n is below -bias - mantissa - 1: rounded, the result is 0
+    return p * first.bitcast(f.real) * gone.select(0.0, second)

@@ -14,15 +14,15 @@ from hologram.primitives.expansions.common import Value, at_least, at_most, form
 LOG2_E = 1.4426950408889634
 # ln2 in two parts: n times the first is exact for every exponent n
 LN2 = {dtypes.float32: (0.693145751953125, 1.4286068203094172e-06), dtypes.float64: (0.6931471803691238, 1.9082149292705877e-10)}
-# below the first exp is 0, above the second it is infinite
-_EXP_RANGE = {dtypes.float32: (-104.0, 89.0), dtypes.float64: (-746.0, 710.0)}
-_EXP2_RANGE = {dtypes.float32: (-151.0, 129.0), dtypes.float64: (-1076.0, 1025.0)}
+# below the first exp is 0, and known to be by the exponent, above the second it is infinite
+_EXP_RANGE = {dtypes.float32: (-106.0, 89.0), dtypes.float64: (-748.0, 710.0)}
+_EXP2_RANGE = {dtypes.float32: (-153.0, 129.0), dtypes.float64: (-1078.0, 1025.0)}
 # below these expm1 is -1
 _EXPM1_LOW = {dtypes.float32: -20.0, dtypes.float64: -40.0}
 # above these expm1(x)/2 and sinh are infinite
 _SINH_HIGH = {dtypes.float32: 89.6, dtypes.float64: 710.6}
-# above these sigmoid is 1
-_SIGMOID_ONE = {dtypes.float32: 20.0, dtypes.float64: 40.0}
+# below the first sigmoid is 0, above the second it is 1
+_SIGMOID_RANGE = {dtypes.float32: (-104.0, 20.0), dtypes.float64: (-746.0, 40.0)}
 # beyond these tanh is 1
 _TANH_ONE = {dtypes.float32: 9.1, dtypes.float64: 19.1}
 
@@ -117,9 +117,9 @@ def sigmoid(x: Value) -> Value:
     The quotient is made from ``2**k * q``, where k is such that no factor or quotient is subnormal, and 0 is one where the result is.
     """
     f = format_of(x)
-    low = _EXP_RANGE[x.dtype][0]
+    low, high = _SIGMOID_RANGE[x.dtype]
     k = -round(low * LOG2_E) - f.bias
-    total, r, tail = _reduce(_clamp(x, (low, _SIGMOID_ONE[x.dtype])), float(f.bias + k))
+    total, r, tail = _reduce(_clamp(x, (low, high)), float(f.bias + k))
     z = tail - r
     scaled = power_of_two(total.bitcast(f.unsigned), x.dtype)
     q = at_least(scaled, 2.0 ** (k - 64)) * 2.0**-k  # less than this changes no sum
