@@ -19,7 +19,7 @@ from hologram.graph.ownership import Ownership, verify_ownership
 from hologram.graph.pipeline import canonicalise, compile_to_plan
 from hologram.graph.report import memory_of
 
-ROWS, COLUMNS = 5, 40  # rows beyond what is kept in registers, arrays beyond one vector
+ROWS, COLUMNS = 5, 110  # rows beyond what is kept in registers, arrays that are worth staying in place when a step replaces them
 
 
 class Numpy:
