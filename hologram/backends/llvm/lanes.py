@@ -7,16 +7,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from hologram.backends.llvm.accumulators import Monoid, PartialLanes, positions_of_extremes, reduce_lanes
 from hologram.backends.llvm.memory import STACK_SLOT_BYTES, Lane, MemoryWriter
 from hologram.backends.llvm.mixed_width import Part, mixed_width_parts, mixed_widths
 from hologram.backends.llvm.scalars import FLAGS, Functions, ScalarCode
 from hologram.backends.llvm.text import FunctionText, Reg, lane_numbers, memory_type, pieces, replaced, vector
 from hologram.graph.kernel.ir import Acc, Kernel, Loop, Stmt, Store, summed_terms
+from hologram.graph.lower.masked_rows import row_mask
 from hologram.ir.instruction import Ins
-from hologram.ir.symbolic import Int, atoms, counter, split_linear
+from hologram.ir.symbolic import Int, atoms, split_linear
 from hologram.primitives.reductions import GROUP, INTEGER_LANES, LANES, PAGE
 
 MAX_LANES = 128  # lanes
@@ -117,7 +116,7 @@ class LanesWriter(MemoryWriter):
 
     def _lanes(self, loop: Loop) -> None:
         monoids = self._monoids(loop)
-        if (mask := self._row_mask(loop)) is not None:
+        if not self._scans(loop) and (mask := row_mask(loop, self.values)) is not None:
             self._finish(monoids, self._masked_row(loop, monoids, mask))
             return
         start, stop = self._range(loop)
@@ -129,16 +128,6 @@ class LanesWriter(MemoryWriter):
             self._vectors(loop, monoids, start, stop, self._width(loop))
         else:
             self._finish(monoids, self._paged_lanes(loop, monoids, reduced_pieces(loop.extent), start, stop))
-
-    def _row_mask(self, loop: Loop) -> Ins | None:
-        """The condition on which a reduction takes all its elements or none (:mod:`hologram.graph.lower.masked_rows`)."""
-        names = [a.name for a in atoms(loop.limit)] if loop.limit is not None and loop.accs and not self._scans(loop) else []
-        end = self.values.get(names[0]) if len(names) == 1 else None
-        if end is None or end.opname != "select" or loop.limit != counter(names[0], end.extent):
-            return None
-        mask, *ends = end.args
-        counts = [int(np.frombuffer(e.attrs[1], e.dtype.np)[0]) for e in ends if isinstance(e, Ins) and e.op == "const"]
-        return mask if isinstance(mask, Ins) and counts == [loop.extent, 0] else None
 
     def _masked_row(self, loop: Loop, monoids: list[Monoid], mask: Ins) -> list[Reg]:
         """The whole loop where the mask holds, behind a branch: its length is known there."""

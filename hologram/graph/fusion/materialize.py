@@ -9,7 +9,7 @@ from types import MappingProxyType
 from hologram.graph.fusion.groups import KERNEL_COST, MIN_EXPANDING_BYTES, expanding_values, is_unfusible, narrowest, operands
 from hologram.graph.fusion.library_products import LibraryProduct
 from hologram.graph.fusion.transposed_factors import transposed_factors
-from hologram.graph.fusion.update_windows import windows_read_before_updates
+from hologram.graph.fusion.update_windows import materialized_for_updates
 from hologram.graph.legalize.paged_scans import unpaged
 from hologram.graph.legalize.short_reductions import unrolled_row_values
 from hologram.graph.library.attention.nodes import attention_operands, rematerialized_by_attention, score_nodes
@@ -54,7 +54,7 @@ def choose_materialized(
     materialized |= ({narrowest(n) for n in boundaries} - {n for n in nodes if n.op.kind == "leaf"}) if keep_narrow else boundaries
     materialized |= _control_operands(nodes) | attention_operands(nodes, keep_narrow)
     materialized |= {x for p in products.values() for x in (*p.factors, p.rounded) if x is not None and x.op.kind != "leaf"}
-    materialized |= windows_read_before_updates(nodes, materialized, carries)
+    materialized |= materialized_for_updates(nodes, materialized, carries)
     materialized |= transposed_factors(nodes, materialized) if not keep_narrow else set()
     inside = score_nodes(nodes) | rematerialized_by_attention(nodes, keep_narrow) | {n for n in nodes if is_fused_term(n)}
     materialized = {n for n in materialized - inside if n.size != 0} | {n for n in outputs if n in inside}

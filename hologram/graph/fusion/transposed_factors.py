@@ -70,7 +70,7 @@ def _is_far(factor: Node, axes: ProductAxes, of_factor: Set[int], places: list[I
     if not rows or columns in of_factor or columns in axes.batch:
         return False
     term, row, itemsize = max(axes.summed), rows[-1], factor.dtype.itemsize
-    least = {term: MIN_PANEL_TERMS, row: MIN_PACKED_ROWS, columns: FAR_BYTES // itemsize}
+    least = {term: MIN_PANEL_TERMS, row: MIN_PACKED_ROWS, columns: FAR_BYTES // itemsize}  # of fewer columns tiles pack nothing but their rows
     if any(typical(factor.shape[axis]) < n for axis, n in least.items()):
         return False
     steps = [(_step(p, term), _step(p, row)) for p in places]

@@ -47,7 +47,7 @@ class Updates:
         return after
 
 
-def windows_read_before_updates(nodes: list[Node], materialized: Set[Node], carries: Carries = ()) -> set[Node]:
+def materialized_for_updates(nodes: list[Node], materialized: Set[Node], carries: Carries = ()) -> set[Node]:
     """Parts of updated arrays that are wanted, by whatever is not materialized on the way, for what depends on an update of the same array; and the
     arrays that an update changes of whose new values, beside it, parts are wanted: these are not computed twice."""
     updates = Updates(nodes, carries)

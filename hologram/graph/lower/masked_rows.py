@@ -6,7 +6,9 @@ there: its end is its extent times the mask. Elements of other rows need no mask
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+
+import numpy as np
 
 from hologram import dtypes
 from hologram.graph.kernel.ir import Loop, Value
@@ -14,7 +16,7 @@ from hologram.graph.legalize.demand_masks import MIN_ROW_ELEMENTS
 from hologram.graph.lower.masks import can_do_without, mask_of_loop, unmasked
 from hologram.ir.instruction import Ins
 from hologram.ir.op import TABLE
-from hologram.ir.symbolic import counter
+from hologram.ir.symbolic import atoms, counter
 
 
 def skip_masked_rows(loop: Loop, is_uniform: Callable[[Value], bool], fresh_name: Callable[[], str]) -> list[Ins]:
@@ -33,3 +35,17 @@ def skip_masked_rows(loop: Loop, is_uniform: Callable[[Value], bool], fresh_name
     end.name, end.extent = fresh_name(), n + 1
     loop.limit, loop.body = counter(end.name, n + 1), unmasked(loop, mask)
     return [whole, nothing, end]
+
+
+def row_mask(loop: Loop, named: Mapping[str, Ins]) -> Ins | None:
+    """The mask of a loop that :func:`skip_masked_rows` has changed, which runs over its whole extent where the mask holds and not at all elsewhere.
+    None for other loops. ``named``: the instructions that index expressions go through, by name."""
+    if loop.limit is None or not loop.accs:
+        return None
+    names = [a.name for a in atoms(loop.limit)]
+    end = named.get(names[0]) if len(names) == 1 else None
+    if end is None or end.opname != "select" or loop.limit != counter(names[0], end.extent):
+        return None
+    mask, *ends = end.args
+    counts = [int(np.frombuffer(e.attrs[1], e.dtype.np)[0]) for e in ends if isinstance(e, Ins) and e.op == "const"]
+    return mask if isinstance(mask, Ins) and counts == [loop.extent, 0] else None

@@ -27,7 +27,7 @@ from hologram.primitives.expansions.logarithm import log_of_normal
 # above the first erf is 1 less a power of two, above the second it is 1
 _ERF_STEPS = {dtypes.float32: (0.9, 3.92), dtypes.float64: (1.0, 5.94)}
 # at the first erfc is 1/2, above the second it is 0
-ERFC_STEPS = {dtypes.float32: (0.477, 10.25), dtypes.float64: (0.477, 27.28)}
+ERFC_STEPS = {dtypes.float32: (0.477, 10.3), dtypes.float64: (0.477, 27.36)}
 # minus this is the pole of the variable of ERFCX
 _ERFCX_POLE = {dtypes.float32: 1.0, dtypes.float64: 2.0}
 # near the first two coefficients of ERFCX, with few bits
