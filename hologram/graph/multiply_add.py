@@ -31,7 +31,8 @@ from hologram.ir.op import TABLE
 
 _TYPES = (dtypes.float32, dtypes.float64)
 _MOVES = ("reshape", "transpose", "slice")  # through which a sum sees a product
-_TO_INTEGERS = ("floor", "ceil", "trunc", "round", "cast", "neg", *_MOVES)  # from a product to an integer near it
+LOOKED_THROUGH = frozenset(("neg", *_MOVES))  # ops behind which a sum may see a product
+TO_INTEGERS = ("floor", "ceil", "trunc", "round", "cast", "neg", *_MOVES)  # from a product to an integer near it
 
 
 class Product(NamedTuple):
@@ -99,7 +100,7 @@ def fused_sum(b: Builder, node: Node, made: Mapping[Node, Node]) -> Node | None:
 
 def _is_integer_near(x: Node, product: Node) -> bool:
     """Whether ``x`` is what ``product`` is rounded to."""
-    while x is not product and x.op.name in _TO_INTEGERS:
+    while x is not product and x.op.name in TO_INTEGERS:
         x = x.inputs[0]
     return x is product
 

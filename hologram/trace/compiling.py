@@ -161,6 +161,22 @@ def native_steps(program: Any, compiles: bool) -> Any:
     return native_program(program, compiles)
 
 
+def learn_peepholes(roots: Sequence[Any], order: Sequence[Any], program: Any) -> None:
+    """Tells native code of the steps of pending nodes, of which :func:`op_by_op_in_one_pass` made a program, that are the same in all expressions."""
+    if program.peepholes is not None:
+        from hologram.backends.op_by_op.native_peepholes import known_peepholes
+
+        known_peepholes().learn(roots, order, program.peepholes)
+        program.peepholes = None
+
+
+def forget_peepholes() -> None:
+    """Native code forgets all that :func:`learn_peepholes` told it."""
+    from hologram.backends.op_by_op.native_peepholes import known_peepholes
+
+    known_peepholes().clear()
+
+
 def run(executable: Executable, storages: list[Any], donated: Mapping[int, int] | None = None, sizes: Mapping[str, int] | None = None) -> list[Any]:
     """The results of one run.
 

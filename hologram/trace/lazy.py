@@ -257,6 +257,7 @@ def _call(walk: _Walk) -> Found | _Missing:
     found = numbers.look_up(walk)
     if type(found) is Structure and (made := at_once(walk, found)) is not None:
         keep(walk.key, made)
+        known.learn(walk, made)
         return Found(made, [], None, None)
     return found if isinstance(found, Found) else _Missing(walk, found)
 

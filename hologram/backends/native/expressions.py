@@ -23,7 +23,7 @@ from hologram.backends.native.native_storage import size_class
 from hologram.backends.native.number_code import NumberCodeBuilder, NumberCodeError
 from hologram.backends.native.pool import the_pool
 from hologram.backends.native_lang.language import fields_of, size_of
-from hologram.dtypes import ALL, float32, float64
+from hologram.dtypes import ALL, DType, float32, float64
 from hologram.ir.aval import Aval, aval, recent_aval
 from hologram.ir.leaves import const, leaf
 from hologram.ir.op import MULTI_RESULT, TABLE
@@ -72,6 +72,7 @@ class KnownExpressions:
         """Tells native code what structures are made of."""
         state = self._state
         state.aval_kind, state.aval_of = slot_offset(Aval, "kind"), id(immortal(recent_aval))
+        state.dtype_name = slot_offset(DType, "name")
         ops = [w for op, mask in size_masks().items() for w in (id(op), mask)]
         state.op_sizes, state.n_op_sizes = ctypes.addressof(immortal((ctypes.c_int64 * len(ops))(*ops))), len(ops) // 2
         names = [id(d.name) for d in ALL if d.kind in "biu"]

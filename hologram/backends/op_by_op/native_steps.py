@@ -21,7 +21,7 @@ from hologram.backends.native.code.records import Step as StepRecord
 from hologram.backends.native.module import Record, module
 from hologram.backends.native_lang.language import fields_of, size_of
 from hologram.backends.op_by_op import ready_kernels
-from hologram.backends.op_by_op.program import Draft, OpByOp, Step
+from hologram.backends.op_by_op.program import Draft, KnownStep, OpByOp, Step
 from hologram.ir.aval import Aval
 from hologram.ir.node import Node
 from hologram.ir.op import Op, Shape
@@ -60,7 +60,7 @@ class NativeProgram:
         return 0 if self.record is None else Record(Expression, ctypes.addressof(self.record)).left
 
 
-class _Form(NamedTuple):
+class StepForm(NamedTuple):
     """What a step does, whatever the places of its operands and its result, for which ``args`` have zeros."""
 
     graph: int = 0
@@ -73,6 +73,7 @@ class _Form(NamedTuple):
     arena_bytes: int = 0
     flags: int = 0
     kept: Any = None
+    n_sizes: int = 0  # of a kernel, among the arguments behind its result
 
     @property
     def is_nothing(self) -> bool:
@@ -80,7 +81,7 @@ class _Form(NamedTuple):
         return not (self.graph or self.loop or self.strides)
 
 
-_Step = tuple[_Form, list[int]]  # with the places of operands and result: slots, or -1 - bytes behind what kernels have of the arena
+_Step = tuple[StepForm, list[int]]  # with the places of operands and result: slots, or -1 - bytes behind what kernels have of the arena
 
 
 def native_program(program: OpByOp, compiles: bool) -> NativeProgram | None:
@@ -89,7 +90,7 @@ def native_program(program: OpByOp, compiles: bool) -> NativeProgram | None:
     first = program.n_inputs + len(program.constant_storages)  # the number of the first step's value
     alias: dict[int, int] = {}
     constants: dict[int, Any] = {}  # Storages of the values of steps without operands
-    found: list[tuple[_Form, list[int], int, Node]] = []
+    found: list[tuple[StepForm, list[int], int, Node]] = []
     for number, (draft, step) in enumerate(zip(program.drafts, program.steps, strict=True), first):
         x, operands = draft.node, [alias.get(i, i) for i in step.operands]
         if not operands:
@@ -120,7 +121,7 @@ def native_program(program: OpByOp, compiles: bool) -> NativeProgram | None:
     return NativeProgram(steps, supplied, [of for _, of in program.results], intermediates, ns)
 
 
-def _forms(draft: Draft, step: Step, compiles: bool) -> Sequence[_Form] | None:
+def _forms(draft: Draft, step: Step, compiles: bool) -> Sequence[StepForm] | None:
     """What native code does for a step: for a concatenation of each operand, for others at once. None where it has no form."""
     x = draft.node
     if x.op is concatenate:
@@ -132,11 +133,19 @@ def _forms(draft: Draft, step: Step, compiles: bool) -> Sequence[_Form] | None:
     return None if form is None else (form,)
 
 
+def form_of(known: KnownStep, x: Node) -> StepForm | None:
+    """What native code does for the step of an elementwise node, by what is ready; None where that is nothing."""
+    found = _of_function(known.function, known.attrs, x)
+    if found is None and x.op.kind == "elementwise" and ready_kernels.is_ready((use := ready_kernels.elementwise(x)).signature):
+        found = _of_function(*ready_kernels.kernel(use.signature).at(use.sizes), x)
+    return found
+
+
 def _elements(x: Node) -> int:
     return max([ready_kernels.static_prod(n.shape) for n in (x, *x.inputs)])
 
 
-def _place_intermediates(steps: Sequence[tuple[_Form, list[int], int, Node]], places: dict[int, int]) -> int:
+def _place_intermediates(steps: Sequence[tuple[StepForm, list[int], int, Node]], places: dict[int, int]) -> int:
     """Adds the places of values that are neither slots nor results: memory is used again when the last reader is done. The bytes of all."""
     last = {i: at for at, (_, operands, _, _) in enumerate(steps) for i in operands}
     free: dict[int, list[int]] = {}
@@ -192,14 +201,14 @@ def clear() -> None:
     _parts.cache_clear()
 
 
-def _of_function(function: Any, attrs: tuple[Any, ...], x: Node) -> _Form | None:
+def _of_function(function: Any, attrs: tuple[Any, ...], x: Node) -> StepForm | None:
     """The native form of what a step of Python calls; None where it is neither a kernel nor a ufunc."""
     if isinstance(function, np.ufunc):
         return _of_ufunc(function, tuple([i.dtype.np for i in x.inputs]), tuple([not i.shape for i in x.inputs]), x.dtype.np, x.shape)
     return _of_kernel(function, attrs) if isinstance(getattr(function, "__self__", None), tuple) else None
 
 
-def _with_kernel(draft: Draft) -> _Form | None:
+def _with_kernel(draft: Draft) -> StepForm | None:
     """A step by a ready kernel, which is compiled if there is none."""
     x = draft.node
     use = ready_kernels.elementwise(x) if x.op.kind == "elementwise" else draft.use
@@ -209,14 +218,16 @@ def _with_kernel(draft: Draft) -> _Form | None:
 
 
 @lru_cache(FORM_LIMIT)
-def _of_kernel(function: Any, integers: tuple[int, ...]) -> _Form:
+def _of_kernel(function: Any, integers: tuple[int, ...]) -> StepForm:
     """A step by a kernel that :func:`hologram.backends.native.addresses.bind` has bound: its table, its constants, and what keeps its code."""
     bound = function.__self__
     record = Record(Bound, bound[0].data)
     constants, symbols = (_words(getattr(record, name), getattr(record, "n_" + name)) for name in ("constants", "symbols"))
     result_at = record.n_inputs + len(constants)
     args = (*[0] * record.n_inputs, *constants, 0, *integers, *symbols)
-    return _Form(record.graph, result_at=result_at, args=args, arena_bytes=record.arena_bytes, flags=record.flags & ~LONG, kept=bound)
+    return StepForm(
+        record.graph, result_at=result_at, args=args, n_sizes=len(integers), arena_bytes=record.arena_bytes, flags=record.flags & ~LONG, kept=bound
+    )
 
 
 def _words(address: int, n: int) -> list[int]:
@@ -224,13 +235,15 @@ def _words(address: int, n: int) -> list[int]:
 
 
 @lru_cache(FORM_LIMIT)
-def _of_ufunc(ufunc: np.ufunc, types: tuple[np.dtype[Any], ...], are_scalars: tuple[bool, ...], result: np.dtype[Any], shape: Shape) -> _Form | None:
+def _of_ufunc(
+    ufunc: np.ufunc, types: tuple[np.dtype[Any], ...], are_scalars: tuple[bool, ...], result: np.dtype[Any], shape: Shape
+) -> StepForm | None:
     found = _loop(ufunc, "".join([t.char for t in types]) + "->" + result.char)
     if found is None:
         return None
     strides = [0 if is_scalar else t.itemsize for t, is_scalar in zip(types, are_scalars, strict=True)] + [result.itemsize]
     count = ready_kernels.static_prod(shape)
-    return _Form(0, *found, count, len(types), tuple([0] * len(strides)), tuple(strides), kept=ufunc)
+    return StepForm(0, *found, count, len(types), tuple([0] * len(strides)), tuple(strides), kept=ufunc)
 
 
 class _Ufunc(ctypes.Structure):
@@ -268,19 +281,19 @@ def _loop(ufunc: np.ufunc, types: str) -> tuple[int, int] | None:
     return head.functions[at], (head.data[at] or 0) if head.data else 0
 
 
-def _copy(of: Aval) -> _Form:
+def _copy(of: Aval) -> StepForm:
     """A copy of all elements of a value that has some."""
     return _strided(of.dtype.itemsize, 0, (of.size,), (of.dtype.itemsize,))
 
 
-def _strided(itemsize: int, start: int, extents: Sequence[int], strides: Sequence[int], to: int = 0, row: int | None = None) -> _Form:
+def _strided(itemsize: int, start: int, extents: Sequence[int], strides: Sequence[int], to: int = 0, row: int | None = None) -> StepForm:
     """A copy of what lies at ``start`` bytes of the operand, to ``to`` bytes of the result, whose rows are ``row`` bytes apart, adjacent for None."""
     nbytes = itemsize * extents[-1] if row is None else row
-    return _Form(n_elements=math.prod(extents), strides=(itemsize, start, to, nbytes, len(extents), *extents, *strides))
+    return StepForm(n_elements=math.prod(extents), strides=(itemsize, start, to, nbytes, len(extents), *extents, *strides))
 
 
 @lru_cache(FORM_LIMIT)
-def _parts(shapes: tuple[tuple[int, ...], ...], axis: int, itemsize: int) -> tuple[_Form, ...]:
+def _parts(shapes: tuple[tuple[int, ...], ...], axis: int, itemsize: int) -> tuple[StepForm, ...]:
     """Copies of the operands of a concatenation into its result."""
     sizes = [itemsize * math.prod(shape[axis:]) for shape in shapes]
     starts = [sum(sizes[:i]) for i in range(len(sizes))]
@@ -289,7 +302,7 @@ def _parts(shapes: tuple[tuple[int, ...], ...], axis: int, itemsize: int) -> tup
 
 
 @lru_cache(FORM_LIMIT)
-def _view(op: Op, attrs: tuple[Any, ...], source: tuple[int, ...], dtype: np.dtype[Any], shape: tuple[int, ...]) -> _Form | None:
+def _view(op: Op, attrs: tuple[Any, ...], source: tuple[int, ...], dtype: np.dtype[Any], shape: tuple[int, ...]) -> StepForm | None:
     """A movement as a strided copy, or as nothing where the elements lie as they did; None where NumPy makes no view of the operand."""
     array = np.empty(source, dtype)
     view = op.reference(array, *attrs) if source else array.reshape(shape) if op is reshape else np.broadcast_to(array, shape)
@@ -297,7 +310,7 @@ def _view(op: Op, attrs: tuple[Any, ...], source: tuple[int, ...], dtype: np.dty
         return None
     start = view.__array_interface__["data"][0] - array.__array_interface__["data"][0]
     if view.size == array.size and start == 0 and view.flags.c_contiguous:
-        return _Form()
+        return StepForm()
     return _strided(dtype.itemsize, start, view.shape or (1,), view.strides or (0,))
 
 

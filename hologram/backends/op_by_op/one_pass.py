@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
+from hologram.backends.op_by_op.peepholes import peepholes
 from hologram.backends.op_by_op.program import Draft, OpByOp, constants_of, legalized, op_by_op, ready_step, step_of
 from hologram.errors import CompileError
 from hologram.graph.canonical.normal_form import RULES, USERS_FIRST
@@ -52,12 +53,13 @@ def in_one_pass(order: Sequence[Any], sources: Sequence[Any], roots: Sequence[An
     the graph is not in normal form, where a step is not ready, and where a run takes longer than ``max_ns``."""
     if settings.disabled_passes or settings.debug >= debug.PASSES or any(map(_is_left, sources)):
         return None
-    run = _Pass(sources)
+    run = OnePass(sources)
     if not (all(map(run.takes, sorted([x for x in order if x not in run.made], key=_DEPTH))) and run.is_normal(roots) and run.finds_steps(roots)):
         return None
     if run.ns > max_ns:
         return None
     program = run.program(roots)
+    program.peepholes = lambda: peepholes(run, order)
     if settings.verify:
         _verify(program, run.graph(roots))
     return program
@@ -68,7 +70,7 @@ def _is_left(x: Any) -> bool:
     return x.dtype.is_complex or 0 in x.shape
 
 
-class _Pass:
+class OnePass:
     """``made`` are the nodes of the canonical graph, by pending ones; ``drafts`` the steps of the legal one."""
 
     def __init__(self, sources: Sequence[Any]) -> None:
@@ -85,6 +87,7 @@ class _Pass:
         self.computed: list[Node] = []  # canonical nodes, inputs first
         self.drafts: dict[Node, Draft] = {}
         self.legal: dict[Node, Node] = {}  # what sums become that take products
+        self.parts: dict[Node, list[Node]] = {}  # the new nodes of these, inputs first
         self.ns = 0.0
 
     def takes(self, x: Any) -> bool:
@@ -129,7 +132,7 @@ class _Pass:
 
     def finds_steps(self, roots: Sequence[Any]) -> bool:
         """Fills ``drafts``; False where a step is not ready."""
-        parts = self._fused_sums()
+        parts = self.parts = self._fused_sums()
         nodes = self._needed(parts, roots) if parts else self.computed
         return all([self._finds_step(x) for node in nodes for x in parts.get(node, (node,))])
 

@@ -63,6 +63,7 @@ class OpByOp:
     placement = None
     initializer = None
     long = False
+    peepholes: Callable[[], Mapping[Any, Any]] | None = None  # what gives the steps of nodes that are the same in every expression
 
     def __init__(
         self,
@@ -151,7 +152,7 @@ def constants_of(nodes: Iterable[Node]) -> list[Any]:
     return [storage.of_bits(aval(x.dtype, ()), x.attrs[1]) for x in nodes]
 
 
-class _Known(NamedTuple):
+class KnownStep(NamedTuple):
     """What a step is for every node of one op, with the same attributes, types and shapes: all but the numbers of its operands."""
 
     ns: float
@@ -170,7 +171,7 @@ class Draft(NamedTuple):
 
     node: Node
     operands: Sequence[Node]
-    use: Use | _Known | None
+    use: Use | KnownStep | None
     ns: float
 
 
@@ -260,10 +261,10 @@ def _ns(x: Node, sizes: Mapping[str, int] | None = None) -> float:
     return STEP_NS + ELEMENT_NS * x.op.cost * max(counts)
 
 
-def ready_step(x: Node) -> _Known | None:
+def ready_step(x: Node) -> KnownStep | None:
     """What the step of a node is that computes elements one by one, or moves them; None where a kernel would have to be compiled."""
     form = _form(x)
-    known: _Known | None = _known_steps.get(form)
+    known: KnownStep | None = _known_steps.get(form)
     if known is None:
         use = ready_kernels.elementwise(x) if x.op.kind == "elementwise" and not x.op.exact else None
         if use is not None and not ready_kernels.is_ready(use.signature):
@@ -281,21 +282,21 @@ def _form(x: Node) -> tuple[Any, ...]:
 def step_of(draft: Draft, number: Mapping[Node, int]) -> Step:
     x, operands = draft.node, [number[o] for o in draft.operands]
     use = draft.use
-    if type(use) is not _Known:
+    if type(use) is not KnownStep:
         use = _found(x, use, draft.ns)  # type: ignore[arg-type]
         if x.op.kind in _PER_ELEMENT:
             _known_steps.put(_form(x), use)
     return Step(use.function, operands, use.attrs, use.result)
 
 
-def _found(x: Node, use: Use | None, ns: float) -> _Known:
+def _found(x: Node, use: Use | None, ns: float) -> KnownStep:
     if use is None:
-        return _Known(ns, function_of(x), x.attrs, None)
+        return KnownStep(ns, function_of(x), x.attrs, None)
     kernel = ready_kernels.kernel_of(use, x.op.exact)
     if kernel is None:
-        return _Known(ns, x.op.reference, x.attrs, None)
+        return KnownStep(ns, x.op.reference, x.attrs, None)
     function, integers = kernel.at(use.sizes)
-    return _Known(ns, function, integers, aval(x.dtype, x.shape))  # type: ignore[arg-type]
+    return KnownStep(ns, function, integers, aval(x.dtype, x.shape))  # type: ignore[arg-type]
 
 
 def clear() -> None:

@@ -42,6 +42,12 @@ class Rule:
         """Names, as in :attr:`heads`, of which one stands for an input's op wherever the rule fires; None where inputs may be of any op."""
         return None
 
+    @property
+    def is_shallow(self) -> bool:
+        """Whether it looks no further than at a node's attributes, and at what its inputs are: their ops, types, bits of constants, and which are one
+        node."""
+        return False
+
     def relevant(self, inputs: Sequence[Op], kinds: str) -> bool:
         """Whether the rule could fire at a node of one of its heads whose inputs are of the given ops and kinds of types. Asked once for each
         combination."""

@@ -15,7 +15,7 @@ from hologram.errors import RewriteError
 from hologram.graph.rewrite.pattern import Apply, Bindings, Literal, Pattern, Var, free
 from hologram.graph.rewrite.rewriter import Rewriter, Rule
 from hologram.ir.node import Node
-from hologram.ir.op import Op
+from hologram.ir.op import TABLE, Op
 from hologram.support.precision import GUARANTEES
 
 RuleFunction = Callable[[Node, "Rewriter"], Node | None]
@@ -66,6 +66,10 @@ class PatternRule(Rule):
         named = [[name for p in f.inputs if (name := _operand_name(p)) is not None] for f in self.forms]
         return frozenset([names[0] for names in named]) if all(named) else None
 
+    @property
+    def is_shallow(self) -> bool:
+        return self.where is None and not any(isinstance(p, Apply) for p in self.pattern.inputs)
+
     def relevant(self, inputs: Sequence[Op], kinds: str) -> bool:
         if self._needs is None:
             self._needs = [tuple([_need(p, self.kinds) for p in f.inputs]) for f in self.forms]
@@ -97,13 +101,26 @@ class PatternRule(Rule):
 class FunctionRule(Rule):
     """A rewrite written as a function, for ops with attributes. See :func:`rule_fn`."""
 
-    __slots__ = ("ops", "over", "among", "function", "examples")
+    __slots__ = ("ops", "over", "among", "function", "examples", "shallow")
 
     def __init__(
-        self, name: str, algebra: str, guarantee: str, function: RuleFunction, ops: tuple[str, ...], over: Any, among: Any, examples: Examples
+        self,
+        name: str,
+        algebra: str,
+        guarantee: str,
+        function: RuleFunction,
+        ops: tuple[str, ...],
+        over: Any,
+        among: Any,
+        examples: Examples,
+        shallow: bool,
     ) -> None:
         super().__init__(name, algebra, guarantee)
-        self.function, self.ops, self.over, self.among, self.examples = function, ops, over, among, examples
+        self.function, self.ops, self.over, self.among, self.examples, self.shallow = function, ops, over, among, examples, shallow
+
+    @property
+    def is_shallow(self) -> bool:
+        return self.shallow
 
     @property
     def heads(self) -> tuple[str, ...]:
@@ -142,17 +159,17 @@ def rule_fn(
     examples: Examples,
     over: Iterable[str] | None = None,
     among: Iterable[str] | None = None,
+    shallow: bool = False,
 ) -> Callable[[RuleFunction], FunctionRule]:
     """Decorates ``f(node, b) -> Node | None`` into a rule.
 
     It is tried at nodes whose op is named in ``ops``, whose first input's op is in ``over`` and any of whose inputs is in ``among``. ``@kind``
-    stands for all ops of that kind, ``@word`` for those with that word in their algebra.
+    stands for all ops of that kind, ``@word`` for those with that word in their algebra. ``shallow``: see :attr:`Rule.is_shallow`.
     """
 
     def decorate(function: RuleFunction) -> FunctionRule:
-        return FunctionRule(
-            name, algebra, guarantee, function, tuple(ops), None if over is None else tuple(over), None if among is None else tuple(among), examples
-        )
+        names = [None if of is None else tuple(of) for of in (over, among)]
+        return FunctionRule(name, algebra, guarantee, function, tuple(ops), *names, examples, shallow)
 
     return decorate
 
@@ -212,6 +229,12 @@ class RuleSet:
         if found is None:
             found = self._index[precision] = self._candidates(self.at(precision))
         return found
+
+    def operands_at(self, precision: str, op: Op) -> frozenset[Op]:
+        """The ops of operands that rules at nodes of ``op`` ask for: of others the rules that could fire do not depend."""
+        names = [r.operands for r in self.at(precision) if not _heads(op).isdisjoint(r.heads)]
+        wanted = frozenset().union(*[n for n in names if n is not None])
+        return frozenset([o for o in TABLE.values() if not _heads(o).isdisjoint(wanted)])
 
     def _candidates(self, rules: list[Rule]) -> Callable[[Node], tuple[Rule, ...]]:
         known: dict[Any, tuple[Rule, ...]] = {}

@@ -10,7 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hologram.settings import settings
+from hologram.support import debug
 from hologram.support.once import once
+from hologram.trace.compiling import forget_peepholes, learn_peepholes
 from hologram.trace.host_movement import HostMovement, Spent
 from hologram.trace.lazy_programs.donation import MAX_NODES, MIN_DONATED_BYTES
 from hologram.trace.lazy_programs.immediate import Immediate, moved_natively
@@ -90,6 +92,15 @@ def hand_over_structure(walk: Any, asked: int, found: Any) -> bool:
     return _knows(known, known.add_structure(walk.order, asked, walk.roots, found.executable, numbers))
 
 
+def learn(walk: Any, executable: Immediate) -> None:
+    """Has native code know the ops of an expression that is about to run op by op for the first time, by which it runs others at first sight."""
+    if settings.profile or settings.nans or settings.debug >= debug.TIMINGS:
+        return
+    if _known_expressions() is not None:
+        learn_peepholes(walk.roots[: walk.structure.key[0]], walk.order, executable.program)
+        _knows(_known_expressions(), True)
+
+
 def _up_to(program: Any, found: Any) -> dict[str, int]:
     """The sizes up to which native code gets a program: powers of two, and no less than it got before, as long as calls are short there."""
     now = {s: 1 << (n - 1).bit_length() for s, n in (found.sizes or {}).items()}
@@ -137,3 +148,4 @@ def clear() -> None:
     _not_native.clear()
     if _realise is not None:
         _known_expressions().clear()
+        forget_peepholes()

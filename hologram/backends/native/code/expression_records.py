@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hologram.backends.native.code.records import Graph, Step
+from hologram.backends.native.code.records import Graph, Step, UfuncLoop
 from hologram.backends.native_lang.language import Array, Struct, at, f64, i64, instance, ptr, u32
 
 
@@ -63,6 +63,45 @@ class NumberCode(Struct):
     n_integers: i64
 
 
+class PeepholeStep(Struct):
+    """A step but for its places and its number of elements."""
+
+    graph: Graph  # one of both
+    loop: UfuncLoop
+    data: ptr
+    is_array: i64  # it computes as many elements as arrays of the expression have; 0: one
+    is_last: i64  # its result is that of the op; else the next step reads it
+    size_at: i64  # among the arguments; 0: they have no size
+    result_at: i64
+    n_operands: i64
+    operands: Array[i64]  # see :mod:`first_sight`
+    n_args: i64
+    args: Array[i64]
+    strides: Array[i64]
+
+
+class Peephole(Struct):
+    """The steps of an op on operands of certain kinds, whatever expression it is part of; laid out by peepholes.py."""
+
+    fingerprint: i64
+    n_key: i64  # words
+    key: Array[i64]
+    n_steps: i64
+    steps: Array[PeepholeStep]
+    arena_bytes: i64  # the most that a kernel takes
+    flags: i64
+    cost_ps: i64  # of one element
+
+
+class OpRules(Struct):
+    """An op, and of which operands' ops its steps depend."""
+
+    op: ptr
+    number: i64
+    is_known: i64  # whether the masks are filled in
+    masks: Array[i64]  # a bit for each op, by its number
+
+
 class OpSizes(Struct):
     """An op that has sizes among its attributes: a bit for each of these."""
 
@@ -107,12 +146,23 @@ class Expressions(Struct):
     n_by_value: i64
     nothing: ptr  # an empty tuple
     zero: ptr
-    aval_kind: i64  # offset of a slot
+    aval_kind: i64  # offsets of slots
+    dtype_name: i64
     op_sizes: Array[OpSizes]
     n_op_sizes: i64
     integer_types: Array[ptr]  # names of the types whose constants are numbers of a structure
     n_integer_types: i64
     aval_of: ptr  # Python callable: the Aval of a dtype and a shape
+    n_peepholes: i64
+    peepholes: Array[ptr]  # open addressing
+    peephole_mask: i64
+    peepholes_kept: ptr  # Python object that keeps all of them
+    op_rules: Array[ptr]  # records OpRules, open addressing by the op
+    op_rules_mask: i64
+    run_steps: Graph
+    sights: Array[i64]  # fingerprints of expressions that have run at first sight
+    sights_mask: i64
+    n_sights: i64  # expressions that have run so
 
 
 class Operator(Struct):

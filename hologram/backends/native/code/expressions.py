@@ -1,6 +1,7 @@
 """Native code that realises a pending Tensor whose expression has run before: a walk, a look-up, a run, without Python.
 
-An expression is looked for by its exact key (:mod:`.walk`), then by its structure (:mod:`.structures`).
+An expression is looked for by its exact key (:mod:`.walk`), then by its structure (:mod:`.structures`); one that is not known may run at first sight
+(:mod:`.first_sight`).
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from hologram.backends.native.code.call import execute
 from hologram.backends.native.code.capi import Py_DecRef, Py_IncRef, PyBytes_FromStringAndSize
 from hologram.backends.native.code.expression_records import Donor, Expression, expressions
+from hologram.backends.native.code.first_sight import keys_as_bytes, run_at_sight
 from hologram.backends.native.code.heap import storage_take
 from hologram.backends.native.code.records import Context, Object, Storage, process
 from hologram.backends.native.code.settling import adopt, place_leaves, settle_roots
@@ -29,7 +31,7 @@ from hologram.backends.native.code.walk import (
 
 # None is the null pointer.
 # mypy: disable-error-code="return-value"
-from hologram.backends.native_lang.language import Array, copy, exported, i64, native, offset, ptr
+from hologram.backends.native_lang.language import Array, copy, exported, i64, native, offset, ptr, void
 
 Pointers, Words = Array[ptr], Array[i64]
 
@@ -157,6 +159,23 @@ def visit_roots(context: Context, tensors: Array[ptr], n: i64) -> i64:
 
 
 @native
+def adopt_all(tensors: Array[ptr], count: i64) -> void:
+    for i in range(count):
+        if slot(tensors[i], process.tensor_storage) == process.none:
+            adopt(tensors[i])
+
+
+@native
+def realised_at_sight(context: Context, tensors: Array[ptr], count: i64, n_key: i64) -> ptr:
+    """As :func:`realise_pending`, of an expression that is not known."""
+    done = run_at_sight(context, n_key)
+    if done <= 0:
+        return process.false if done == 0 else None
+    adopt_all(tensors, count)
+    return process.true
+
+
+@native
 def realise_pending(context: Context, tensors: Array[ptr], count: i64) -> ptr:
     """True, False, or None, as :func:`expression_realise`, borrowed."""
     if visit_roots(context, tensors, count) == 0 or expressions.clock & PYTHONS_TURN == 0:
@@ -167,23 +186,23 @@ def realise_pending(context: Context, tensors: Array[ptr], count: i64) -> ptr:
     expression = find_expression(Words(offset(context.words, KEY_AT << 3)), n)
     if expression is None and expressions.structures != 0:
         expression = find_structure(context)
-    if expression is None or expression.left == 0 or (expression.needs_donor != 0 and has_donor(context, expression) == 0):
+    if expression is None:
+        return realised_at_sight(context, tensors, count, n) if expressions.n_peepholes != 0 else process.false
+    if expression.left == 0 or (expression.needs_donor != 0 and has_donor(context, expression) == 0):
         return process.false
     if expression.left > 0:
         expression.left -= 1
     done = run_expression(context, expression) if expression.numbers is None else run_structure(context, expression)
     if done == 0:
         return None
-    for i in range(count):
-        if slot(tensors[i], process.tensor_storage) == process.none:
-            adopt(tensors[i])
+    adopt_all(tensors, count)
     return process.true
 
 
 @exported
 def expression_realise(module: ptr, tensors: Array[ptr], n: i64) -> ptr:
     """METH_FASTCALL: computes pending Tensors whose expression is known; True if it did, False where Python is to do it."""
-    if expressions.known == 0 or process.tracing[0] != 0:
+    if expressions.known + expressions.n_peepholes == 0 or process.tracing[0] != 0:
         return shared(process.false)
     context = begin_walk()
     if context is None:
@@ -237,5 +256,18 @@ def expression_structure(module: ptr, nodes: Array[ptr], n: i64) -> ptr:
         numbers = context.numbers
         copy(offset(context.words, (STRUCTURE_AT + words) << 3), offset(context.words, REGISTERS_AT << 3), numbers << 3)
         found = key_as_bytes(context, STRUCTURE_AT, words, numbers)
+    end_walk(context)
+    return found
+
+
+@exported
+def peephole_keys(module: ptr, nodes: Array[ptr], n: i64) -> ptr:
+    """METH_FASTCALL: for each node of the expression of pending nodes the number of words of its peephole's key, and the key, as bytes; none where
+    Python is to serve it."""
+    context = begin_walk()
+    if context is None:
+        return None
+    words = visit_nodes(context, nodes, n)
+    found = shared(process.none) if words == 0 else keys_as_bytes(context)
     end_walk(context)
     return found

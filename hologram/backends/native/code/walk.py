@@ -30,14 +30,19 @@ NUMBER_BITS = 16  # of a node's number in a walk
 MIXER = -7046029254386353131  # 2**64 divided by the golden ratio, odd
 
 # A context's words during a walk and a run: nodes, then the key, then Storages of leaves, and of constants, then the slots of the graph; and the
-# key and the numbers of the expression's structure.
+# key and the numbers of the expression's structure; and the steps of one that runs at first sight.
 KEY_AT = MAX_NODES
 LEAVES_AT = KEY_AT + MAX_KEY
 SCALARS_AT = LEAVES_AT + MAX_NODES
 SLOTS_AT = SCALARS_AT + SCALARS
 STRUCTURE_AT = SLOTS_AT + MAX_SLOTS
 REGISTERS_AT = STRUCTURE_AT + MAX_KEY
-ALL_WORDS = REGISTERS_AT + MAX_REGISTERS
+SIGHT_AT = REGISTERS_AT + MAX_REGISTERS
+SIGHT_NODES = 64  # of an expression that runs at first sight, leaves included
+SIGHT_FIELDS = 5  # words of each node
+STEPS_AT = SIGHT_AT + SIGHT_FIELDS * SIGHT_NODES
+STEPS_WORDS = 2048
+ALL_WORDS = STEPS_AT + STEPS_WORDS
 # Of the context, ``position`` counts nodes, ``leaf`` leaves, and ``overflow`` constants that are arguments.
 
 

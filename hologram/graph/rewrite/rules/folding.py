@@ -78,7 +78,7 @@ def _twice_abs(b: Rewriter, dtype: DType) -> list[Node]:
     return [*unary, b.make("max", x, x)]
 
 
-@rule_fn(("@idempotent",), "idempotence", "f(f(x)) = f(x), x o x = x", "exact", examples=_twice_abs)
+@rule_fn(("@idempotent",), "idempotence", "f(f(x)) = f(x), x o x = x", "exact", examples=_twice_abs, shallow=True)
 def idempotence(node: Node, b: Rewriter) -> Node | None:
     x = node.inputs[0]
     if len(node.inputs) == 2:
@@ -135,6 +135,7 @@ def cast_cast(node: Node, b: Rewriter) -> Node | None:
     "T(x) = x for x of type T",
     "exact",
     examples=lambda b, dtype: [b.make("cast", b.argument(dtype, 4), attrs=(dtype.name,))],
+    shallow=True,
 )
 def cast_same(node: Node, b: Rewriter) -> Node | None:
     return node.inputs[0] if node.inputs[0].dtype is node.dtype else None

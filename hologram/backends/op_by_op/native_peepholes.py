@@ -1,0 +1,216 @@
+"""What native code knows of peepholes: their steps as records, by which it runs expressions at first sight
+(:mod:`hologram.backends.native.code.first_sight`)."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+import operator
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from hologram.backends.native.code.expression_records import OpRules, Peephole
+from hologram.backends.native.code.expression_records import PeepholeStep as StepRecord
+from hologram.backends.native.code.first_sight import BEFORE, PRODUCT
+from hologram.backends.native.code.walk import MIXER
+from hologram.backends.native.module import METH_FASTCALL, immortal, module
+from hologram.backends.native_lang.language import fields_of, size_of
+from hologram.backends.op_by_op.native_steps import StepForm, form_of
+from hologram.backends.op_by_op.peepholes import PeepholeStep, operands_that_matter
+from hologram.ir.op import TABLE, Op
+from hologram.settings import listeners
+from hologram.support.once import once
+
+MAX_PEEPHOLES = 1024
+SIGHTS = 1024  # expressions that are remembered to have run at first sight, a power of 2
+PS_OF_ELEMENT = 250  # for each unit of an op's cost
+MAX_INPUTS = 8  # of an op
+
+_WORD = (1 << 64) - 1
+
+
+class KnownPeepholes:
+    """The peepholes that native code knows. There is one in a process."""
+
+    def __init__(self) -> None:
+        m = module()
+        self._state = state = m.expressions
+        self._table = _table(2 * MAX_PEEPHOLES)
+        self._kept: list[Any] = []  # records, and what they refer to
+        self._keys: set[bytes] = set()  # those that need no second look
+        self._known_ops: set[Op] = set()
+        self._op_records = _op_records()
+        self._sights = _table(SIGHTS)
+        state.peepholes, state.peephole_mask = ctypes.addressof(self._table), 2 * MAX_PEEPHOLES - 1
+        state.sights, state.sights_mask = ctypes.addressof(self._sights), SIGHTS - 1
+        state.run_steps = m.address("hg_steps_graph")
+        self._state.peepholes_kept = id(self._kept)
+        self._find_keys = m.builtin("hg_peephole_keys", "peephole_keys", METH_FASTCALL)
+        listeners.append(self.clear)
+
+    def clear(self, _: Any = None) -> None:
+        """Forgets all peepholes; runs under way finish."""
+        self._state.n_peepholes = 0
+        for table in (self._table, self._sights):
+            ctypes.memset(table, 0, ctypes.sizeof(table))
+        self._kept, self._keys = [], set()
+        self._state.peepholes_kept = id(self._kept)
+
+    @property
+    def runs(self) -> int:
+        """How many expressions have run at first sight."""
+        return int(self._state.n_sights)
+
+    def learn(self, roots: Sequence[Any], nodes: Sequence[Any], steps: Callable[[], Mapping[Any, list[PeepholeStep]]]) -> None:
+        """Knows the peepholes of pending ``nodes``, which are those of the walk from ``roots``, from now on; ``steps`` gives what is known of them."""
+        for x in nodes:
+            if x.op.kind == "elementwise" and x.op not in self._known_ops:
+                self._know(x.op)
+        keys = self._keys_of(roots, nodes)
+        new = {x: key for x, key in keys.items() if key not in self._keys}
+        if not new:
+            return
+        found = steps()
+        for x, key in new.items():
+            forms = _forms(x, found[x]) if x in found else None
+            if forms is not None and len(self._keys) < MAX_PEEPHOLES and key not in self._keys:
+                self._add(key, found[x], forms)
+
+    def _know(self, op: Op) -> None:
+        """Tells native code on which ops of operands the steps of an op depend."""
+        self._known_ops.add(op)
+        record, masks = self._op_records[op]
+        wanted = operands_that_matter(op)
+        for i, other in enumerate(TABLE.values()):
+            if other in wanted:
+                masks[i >> 6] = (masks[i >> 6] | 1 << (i & 63)) & _WORD
+        record[list(fields_of(OpRules)).index("is_known")] = 1
+
+    def _keys_of(self, roots: Sequence[Any], nodes: Sequence[Any]) -> dict[Any, bytes]:
+        """The keys of the nodes that have some."""
+        found = self._find_keys(*roots)
+        keys, at = {}, 0
+        for x in nodes if found else ():
+            (n,) = struct.unpack_from("q", found, at)
+            if n:
+                keys[x] = found[at + 8 : at + 8 + 8 * n]
+            at += 8 + 8 * n
+        return keys
+
+    def _add(self, key: bytes, steps: Sequence[PeepholeStep], forms: Sequence[StepForm]) -> None:
+        fingerprint = _fingerprint(key)
+        record = _packed(fingerprint, key, steps, forms)
+        place = fingerprint & (2 * MAX_PEEPHOLES - 1)
+        while self._table[place]:
+            place = (place + 1) & (2 * MAX_PEEPHOLES - 1)
+        node = steps[-1].part
+        self._kept.append((record, node.op, node.attrs, [f.kept for f in forms]))
+        self._keys.add(key)
+        self._table[place] = ctypes.addressof(record)
+        self._state.n_peepholes = len(self._keys)
+
+
+def _table(places: int) -> Any:
+    return immortal((ctypes.c_int64 * places)())
+
+
+def _op_records() -> dict[Op, tuple[Any, Any]]:
+    """The record :class:`OpRules` of each op, and its masks; native code finds them by the op."""
+    places = 1 << (2 * len(TABLE)).bit_length()
+    table, n_masks = _table(places), -(-len(TABLE) // 64)
+    found = {}
+    for number, op in enumerate(TABLE.values()):
+        masks = immortal((ctypes.c_uint64 * n_masks)())
+        values = {"op": id(immortal(op)), "number": number, "is_known": 0, "masks": ctypes.addressof(masks)}
+        record = immortal((ctypes.c_int64 * (size_of(OpRules) // 8))(*[values[name] for name in fields_of(OpRules)]))
+        place = (id(op) * MIXER & _WORD) >> 40 & (places - 1)
+        while table[place]:
+            place = (place + 1) & (places - 1)
+        table[place] = ctypes.addressof(record)
+        found[op] = record, masks
+    state = module().expressions
+    state.op_rules, state.op_rules_mask = ctypes.addressof(table), places - 1
+    return found
+
+
+def _fingerprint(key: bytes) -> int:
+    """As native code computes it."""
+    words = struct.unpack(f"{len(key) // 8}Q", key)
+    found = len(words)
+    for word in words:
+        found = (found ^ word) * MIXER & _WORD
+        found ^= found >> 29
+    found |= 1
+    return found - (1 << 64) if found >> 63 else found
+
+
+def _forms(x: Any, steps: Sequence[PeepholeStep]) -> list[StepForm] | None:
+    """What native code does for the steps of a node; None where it has nothing for one, or that is for one size."""
+    if len(x.inputs) > MAX_INPUTS:
+        return None
+    forms = [form for s in steps if (form := form_of(s.known, s.part)) is not None and _is_for_all_sizes(form, bool(s.part.shape))]
+    return forms if len(forms) == len(steps) else None
+
+
+def _is_for_all_sizes(form: StepForm, is_array: bool) -> bool:
+    return bool(form.loop) or (bool(form.graph) and form.n_sizes == is_array)
+
+
+def _packed(fingerprint: int, key: bytes, steps: Sequence[PeepholeStep], forms: Sequence[StepForm]) -> Any:
+    """The record :class:`Peephole`, followed by its key, its steps, and their arrays."""
+    of_step, head = size_of(StepRecord) // 8, size_of(Peephole) // 8
+    key_words = struct.unpack(f"{len(key) // 8}q", key)
+    operands = [[_operand(at) for at in s.operands] for s in steps]
+    arrays = sum([len(o) + len(f.args) + len(f.strides) for o, f in zip(operands, forms, strict=True)])
+    made: Any = (ctypes.c_int64 * (head + len(key_words) + of_step * len(steps) + arrays))()
+    start, first = ctypes.addressof(made), head + len(key_words)
+    at = first + of_step * len(steps)
+    words: list[int] = []
+    heads: list[int] = []
+    for i, (step, form, codes) in enumerate(zip(steps, forms, operands, strict=True)):
+        values = {
+            "graph": form.graph,
+            "loop": form.loop,
+            "data": form.data,
+            "is_array": int(bool(step.part.shape)),
+            "is_last": int(i == len(steps) - 1),
+            "size_at": form.result_at + 1 if form.n_sizes else 0,
+            "result_at": form.result_at,
+            "n_operands": len(codes),
+            "n_args": len(form.args),
+        }
+        for name, of in (("operands", codes), ("args", form.args), ("strides", form.strides)):
+            values[name] = start + 8 * (at + len(words))
+            words += of
+        heads += [values[name] for name in fields_of(StepRecord)]
+    cost = sum([s.part.op.cost for s in steps])
+    values = {
+        "fingerprint": fingerprint,
+        "n_key": len(key_words),
+        "key": start + 8 * head,
+        "n_steps": len(steps),
+        "steps": start + 8 * first,
+        "arena_bytes": max([f.arena_bytes for f in forms]),
+        "flags": functools.reduce(operator.or_, [f.flags for f in forms]),
+        "cost_ps": math.ceil(PS_OF_ELEMENT * cost),
+    }
+    made[:] = [*[values[name] for name in fields_of(Peephole)], *key_words, *heads, *words]
+    return made
+
+
+def _operand(at: tuple[int, ...] | int) -> int:
+    """An operand of a step as native code has it."""
+    if isinstance(at, int):
+        return BEFORE
+    return at[0] if len(at) == 1 else PRODUCT + 2 * at[0] + at[1]
+
+
+@once
+def known_peepholes() -> KnownPeepholes:
+    """What native code knows of peepholes."""
+    return KnownPeepholes()
+
+
+__all__ = ["KnownPeepholes", "known_peepholes"]

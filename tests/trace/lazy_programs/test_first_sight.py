@@ -1,0 +1,221 @@
+"""Expressions that are met for the first time, of ops that are known: native code runs them, with the bits of compiled programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+import hologram as hg
+import hologram.numpy as hnp
+from hologram.backends.native.module import why_not_native
+from hologram.backends.op_by_op.native_peepholes import known_peepholes
+from hologram.settings import override
+from hologram.trace import lazy
+from hologram.trace.lazy_programs import immediate
+
+pytestmark = pytest.mark.skipif(why_not_native() is not None, reason=f"no native calls: {why_not_native()}")
+
+X = np.linspace(-2.5, 3.5, 37, dtype=np.float32)
+Y = np.geomspace(0.1, 40, 37, dtype=np.float32)
+
+
+@pytest.fixture(autouse=True)
+def small_work_at_once() -> Iterator[None]:
+    lazy.clear()
+    with override(op_by_op=True, cache=False):
+        yield
+    lazy.clear()
+
+
+def _runs() -> int:
+    return known_peepholes().runs
+
+
+def _compiled(f: Callable[..., Any], *args: Any) -> Any:
+    with override(op_by_op=False):
+        return np.asarray(f(*map(hg.tensor, args)))
+
+
+def _teach(*ops: Callable[..., Any]) -> None:
+    """Runs expressions of two operands: once for the kernels, and once more, of another size, with these ready."""
+    for n in (5, 6):
+        for f in ops:
+            np.asarray(f(hg.tensor(X[:n]), hg.tensor(Y[:n])))
+
+
+def test_an_expression_of_known_ops_is_not_walked_by_python(walks: list[int], compilations: list[Any]) -> None:
+    x, y = hg.tensor(X), hg.tensor(Y)
+    _teach(lambda x, y: hnp.sin(x) * y, lambda x, y: hnp.exp(x), lambda x, y: x + y)
+    walks.clear()
+    for f in (lambda x, y: hnp.sin(x) + y, lambda x, y: hnp.exp(hnp.sin(x)) * y, lambda x, y: hnp.exp(x + y)):
+        before = _runs()
+        found = np.asarray(f(x, y))
+        assert _runs() == before + 1
+        assert found.tobytes() == _compiled(f, X, Y).tobytes()
+    assert len([w for w in walks if w]) <= 3  # those of the compiled ones
+
+
+def test_what_comes_again_is_pythons() -> None:
+    x, y = hg.tensor(X), hg.tensor(Y)
+    _teach(lambda x, y: hnp.sin(x) * y, lambda x, y: x + y)
+    before = _runs()
+    for _ in range(4):
+        np.asarray(hnp.sin(x) + y)
+    assert 1 <= _runs() - before <= 2  # that its leaves have been seen makes it another one
+
+
+DIFFERENCES: dict[str, Callable[[Any, Any], Any]] = {
+    "of a product and another number": lambda x, y: x * y - hnp.exp(x),
+    "of a number and a product": lambda x, y: hnp.exp(x) - x * y,
+    "of a product and its copy": lambda x, y: x * y - x * y,
+    "of a product and the same, exchanged": lambda x, y: x * y - y * x,
+    "of a product of copies and its copy": lambda x, y: hnp.exp(x) * y - hnp.exp(x) * y,
+    "of two products": lambda x, y: x * y - hnp.exp(x) * y,
+    "of a product that is read elsewhere": lambda x, y: hnp.exp((z := x * y) - y) + z,
+    "of a scaled product": lambda x, y: x * 0.3 - y,
+    "of a product and its floor": lambda x, y: (z := x * y) - hnp.floor(z),
+    "of a product and its negative": lambda x, y: (z := x * y) - (-z),
+    "of squares": lambda x, y: x * x - y * y,
+    "of a square and itself": lambda x, y: (z := x * x) - z,
+}
+
+
+PARTS: tuple[Callable[[Any, Any], Any], ...] = (
+    lambda x, y: x * y,
+    lambda x, y: hnp.exp(x) * y,
+    lambda x, y: x - y,
+    lambda x, y: x * y - hnp.exp(y),
+    lambda x, y: y - x * y,
+    lambda x, y: x * y - x * x,
+    lambda x, y: hnp.floor(x) - (-y),
+    lambda x, y: x * 0.5 - y,
+    lambda x, y: (z := x * y) - z * y,
+)
+
+
+@pytest.mark.parametrize("name", DIFFERENCES)
+def test_sums_take_the_same_products_unrounded(name: str) -> None:
+    x, y = hg.tensor(X), hg.tensor(Y)
+    _teach(*PARTS)
+    found = np.asarray(DIFFERENCES[name](x, y))
+    assert found.tobytes() == _compiled(DIFFERENCES[name], X, Y).tobytes()
+
+
+def test_several_values_at_once_and_scalars() -> None:
+    x, y, s = hg.tensor(X), hg.tensor(Y), hg.tensor(np.float32(0.7))
+    _teach(lambda x, y: hnp.sin(x) * y, lambda x, y: x + y, lambda x, y: x * s, lambda x, y: hnp.exp(x))
+    _teach(lambda x, y: hnp.sin(s) * 0.3, lambda x, y: hnp.sin(s * s) * 0.3)
+    before = _runs()
+    a, b, c = hnp.sin(x) + y, hnp.exp(x * s), hnp.sin(s) * 0.25
+    hg.eval(a, b, c)
+    assert _runs() == before + 1
+    for found, f in ((a, lambda x, y, s: hnp.sin(x) + y), (b, lambda x, y, s: hnp.exp(x * s)), (c, lambda x, y, s: hnp.sin(s) * 0.25)):
+        assert np.asarray(found).tobytes() == _compiled(f, X, Y, np.float32(0.7)).tobytes()
+
+
+def test_shapes_play_no_part_but_must_agree() -> None:
+    _teach(lambda x, y: hnp.sin(x) * y, lambda x, y: hnp.exp(x), lambda x, y: x + 0.25)
+    for shape in ((5,), (1,), (4, 3), (1, 1, 6), (900,)):
+        a = np.linspace(0, 1, int(np.prod(shape)), dtype=np.float32).reshape(shape)
+        before = _runs()
+        found = np.asarray(hnp.exp(hnp.sin(hg.tensor(a))))
+        assert _runs() == before + 1 and found.shape == shape
+        assert found.tobytes() == _compiled(lambda x: hnp.exp(hnp.sin(x)), a).tobytes()
+    empty = hnp.exp(hnp.sin(hnp.zeros((0, 3))))
+    assert np.asarray(empty).shape == (0, 3)
+    before = _runs()
+    hg.eval(p := hnp.exp(hnp.sin(hg.tensor(X[:5]) + 0.25)), q := hnp.exp(hnp.sin(hg.tensor(X[:6]) + 0.25)))
+    assert _runs() == before and p.shape == (5,) and q.shape == (6,)
+
+
+def test_large_work_is_pythons() -> None:
+    x = hg.tensor(np.linspace(0, 1, immediate.MAX_ELEMENTS, dtype=np.float32))
+    _teach(lambda x, y: hnp.sin(x), lambda x, y: hnp.exp(x))
+    before = _runs()
+    np.asarray(hnp.exp(hnp.sin(x)))
+    assert _runs() == before
+
+
+@pytest.mark.parametrize("name", ["nans", "profile"])
+def test_settings_that_look_at_each_run_see_it(name: str) -> None:
+    x = hg.tensor(X)
+    _teach(lambda x, y: hnp.sin(x) + y, lambda x, y: hnp.exp(x))
+    before = _runs()
+    with override(**{name: True}):
+        np.asarray(hnp.exp(hnp.sin(x)))
+        np.asarray(hnp.sin(hnp.exp(x)))
+    assert _runs() == before
+
+
+def test_values_that_were_read_before_are_kept() -> None:
+    """A node below two expressions is computed twice at most."""
+    x = hg.tensor(X)
+    _teach(lambda x, y: hnp.sin(x) * y, lambda x, y: hnp.exp(x) + y)
+    shared = hnp.sin(hnp.exp(x))
+    first = np.asarray(shared * x)
+    second = np.asarray(shared + x)
+    assert shared._node is not None and shared._node.op.name == "leaf"
+    assert first.tobytes() == _compiled(lambda x: hnp.sin(hnp.exp(x)) * x, X).tobytes()
+    assert second.tobytes() == _compiled(lambda x: hnp.sin(hnp.exp(x)) + x, X).tobytes()
+
+
+UNARY: tuple[Callable[[Any], Any], ...] = (
+    hnp.sin,
+    hnp.exp,
+    hnp.abs,
+    hnp.floor,
+    hnp.tanh,
+    lambda x: -x,
+    lambda x: x.astype("float32"),
+    lambda x: x.astype("int32"),
+    lambda x: x * 0.3,
+    lambda x: x + 1,
+    lambda x: 2 - x,
+    lambda x: x * 3,
+)
+BINARY: tuple[Callable[[Any, Any], Any], ...] = (
+    lambda x, y: x + y,
+    lambda x, y: x - y,
+    lambda x, y: x * y,
+    hnp.maximum,
+    hnp.minimum,
+    lambda x, y: hnp.where(x > y, x, y),
+    lambda x, y: (x > y) | (x < 0.5),
+)
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> list[tuple[int, int, int]]:
+    """Statements: an op, and the numbers of earlier values that it takes."""
+    n = draw(st.integers(1, 6))
+    n_ops = len(UNARY) + len(BINARY)
+    return [(draw(st.integers(0, n_ops - 1)), draw(st.integers(0, 2 + i)), draw(st.integers(0, 2 + i))) for i in range(n)]
+
+
+def _run(program: list[tuple[int, int, int]], values: list[Any]) -> Any:
+    values = list(values)
+    for op, a, b in program:
+        values.append(UNARY[op](values[a]) if op < len(UNARY) else BINARY[op - len(UNARY)](values[a], values[b]))
+    return values[-1]
+
+
+@given(st.lists(programs(), min_size=4, max_size=10))
+@examples(max_examples=60)
+def test_any_expressions_have_the_bits_of_compiled_ones(drawn: list[list[tuple[int, int, int]]]) -> None:
+    """One after the other, so that what the first ones teach serves the others."""
+    sources = [X, Y, np.float32(0.7)]
+    tensors = [hg.tensor(v) for v in sources]
+    with np.errstate(all="ignore"):
+        found = [np.asarray(_run(p, tensors)) for p in drawn]
+        with override(op_by_op=False):
+            wanted = [np.asarray(_run(p, [hg.tensor(v) for v in sources])) for p in drawn]
+    for p, a, b in zip(drawn, found, wanted, strict=True):
+        assert a.dtype == b.dtype and a.shape == b.shape, p
+        np.testing.assert_array_equal(a, b, err_msg=str(p))
+        np.testing.assert_array_equal(np.signbit(a), np.signbit(b)) if a.dtype.kind == "f" else None
