@@ -43,11 +43,12 @@ def share_divisors(graph: Graph) -> Graph:
     for node in nodes:
         varies.note(node)
         inputs = tuple([made[x] for x in node.inputs])
-        made[node] = _by_reciprocal(b, node, inputs) if _is_shared(node, varies) else b.with_inputs(node, inputs)
+        made[node] = by_reciprocal(b, node, inputs) if is_shared_divisor(node, varies) else b.with_inputs(node, inputs)
     return graph.mapped(made)
 
 
-def _is_shared(node: Node, varies: Variation) -> bool:
+def is_shared_divisor(node: Node, varies: Variation) -> bool:
+    """Whether a node is a quotient of which others have the divisor, too."""
     if node.op.name != "div" or not node.shape or not node.dtype.is_float:
         return False
     x, y = node.inputs
@@ -74,7 +75,7 @@ def _is_contraction(terms: Node, varies: Variation) -> bool:
     return bool(first - second) and bool(second - first)
 
 
-def _by_reciprocal(b: Builder, node: Node, inputs: tuple[Node, ...]) -> Node:
+def by_reciprocal(b: Builder, node: Node, inputs: tuple[Node, ...]) -> Node:
     """``x / y`` as ``(x * s) * (1 / (y * s))``. What is made of ``y`` alone has its shape; kernels compute it before the loop along the last axis."""
     compute = dtypes.compute_type(node.dtype)
     x, y = inputs

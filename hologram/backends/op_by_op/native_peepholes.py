@@ -11,14 +11,17 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from hologram.backends.native import storage
 from hologram.backends.native.code.expression_records import OpRules, Peephole
 from hologram.backends.native.code.expression_records import PeepholeStep as StepRecord
-from hologram.backends.native.code.first_sight import BEFORE, PRODUCT
+from hologram.backends.native.code.first_sight import CONSTANT, INNER, MAX_STEPS
 from hologram.backends.native.code.walk import MIXER
 from hologram.backends.native.module import METH_FASTCALL, immortal, module
 from hologram.backends.native_lang.language import fields_of, size_of
 from hologram.backends.op_by_op.native_steps import StepForm, form_of
-from hologram.backends.op_by_op.peepholes import PeepholeStep, operands_that_matter
+from hologram.backends.op_by_op.peepholes import KINDS, Operand, PeepholeStep, operands_that_matter
+from hologram.ir.aval import aval
+from hologram.ir.node import Node
 from hologram.ir.op import TABLE, Op
 from hologram.settings import listeners
 from hologram.support.once import once
@@ -64,9 +67,9 @@ class KnownPeepholes:
         return int(self._state.n_sights)
 
     def learn(self, roots: Sequence[Any], nodes: Sequence[Any], steps: Callable[[], Mapping[Any, list[PeepholeStep]]]) -> None:
-        """Knows the peepholes of pending ``nodes``, which are those of the walk from ``roots``, from now on; ``steps`` gives what is known of them."""
+        """Knows the peepholes of pending ``nodes``, which are those of the walk from ``roots``; ``steps`` gives what is known of them."""
         for x in nodes:
-            if x.op.kind == "elementwise" and x.op not in self._known_ops:
+            if x.op.kind in KINDS and x.op not in self._known_ops:
                 self._know(x.op)
         keys = self._keys_of(roots, nodes)
         new = {x: key for x, key in keys.items() if key not in self._keys}
@@ -101,12 +104,13 @@ class KnownPeepholes:
 
     def _add(self, key: bytes, steps: Sequence[PeepholeStep], forms: Sequence[StepForm]) -> None:
         fingerprint = _fingerprint(key)
-        record = _packed(fingerprint, key, steps, forms)
+        constants = {x: storage.of_bits(aval(x.dtype, ()), x.attrs[1]) for s in steps for x in s.operands if isinstance(x, Node)}
+        record = _packed(fingerprint, key, steps, forms, constants)
         place = fingerprint & (2 * MAX_PEEPHOLES - 1)
         while self._table[place]:
             place = (place + 1) & (2 * MAX_PEEPHOLES - 1)
         node = steps[-1].part
-        self._kept.append((record, node.op, node.attrs, [f.kept for f in forms]))
+        self._kept.append((record, node.op, node.attrs, [f.kept for f in forms], constants))
         self._keys.add(key)
         self._table[place] = ctypes.addressof(record)
         self._state.n_peepholes = len(self._keys)
@@ -148,35 +152,45 @@ def _fingerprint(key: bytes) -> int:
 
 def _forms(x: Any, steps: Sequence[PeepholeStep]) -> list[StepForm] | None:
     """What native code does for the steps of a node; None where it has nothing for one, or that is for one size."""
-    if len(x.inputs) > MAX_INPUTS:
+    if len(x.inputs) > MAX_INPUTS or len(steps) > MAX_STEPS:
         return None
-    forms = [form for s in steps if (form := form_of(s.known, s.part)) is not None and _is_for_all_sizes(form, bool(s.part.shape))]
+    forms = [form for s in steps if (form := form_of(s.known, s.part)) is not None and _is_for_all_sizes(form, s.part)]
     return forms if len(forms) == len(steps) else None
 
 
-def _is_for_all_sizes(form: StepForm, is_array: bool) -> bool:
-    return bool(form.loop) or (bool(form.graph) and form.n_sizes == is_array)
+def _is_for_all_sizes(form: StepForm, part: Node) -> bool:
+    if part.op.kind == "reduce":
+        return bool(form.graph) and sorted(_sizes(form)) == [1, part.inputs[0].size]
+    return bool(form.loop) or (bool(form.graph) and form.n_sizes == bool(part.shape))
 
 
-def _packed(fingerprint: int, key: bytes, steps: Sequence[PeepholeStep], forms: Sequence[StepForm]) -> Any:
-    """The record :class:`Peephole`, followed by its key, its steps, and their arrays."""
+def _sizes(form: StepForm) -> tuple[int, ...]:
+    return form.args[form.result_at + 1 :][: form.n_sizes]
+
+
+def _size_at(form: StepForm, part: Node) -> int:
+    """Where a kernel takes the number of elements of arrays."""
+    return form.result_at + 1 + _sizes(form).index(part.inputs[0].size) if form.n_sizes else 0
+
+
+def _packed(fingerprint: int, key: bytes, steps: Sequence[PeepholeStep], forms: Sequence[StepForm], constants: Mapping[Node, Any]) -> Any:
+    """The record :class:`Peephole`, followed by its key, the addresses of its constants, its steps, and their arrays."""
     of_step, head = size_of(StepRecord) // 8, size_of(Peephole) // 8
-    key_words = struct.unpack(f"{len(key) // 8}q", key)
-    operands = [[_operand(at) for at in s.operands] for s in steps]
+    before = [*struct.unpack(f"{len(key) // 8}q", key), *[s.data for s in constants.values()]]
+    operands = [[_operand(x, constants) for x in s.operands] for s in steps]
     arrays = sum([len(o) + len(f.args) + len(f.strides) for o, f in zip(operands, forms, strict=True)])
-    made: Any = (ctypes.c_int64 * (head + len(key_words) + of_step * len(steps) + arrays))()
-    start, first = ctypes.addressof(made), head + len(key_words)
-    at = first + of_step * len(steps)
+    first = head + len(before)
+    made: Any = (ctypes.c_int64 * (first + of_step * len(steps) + arrays))()
+    start, at = ctypes.addressof(made), first + of_step * len(steps)
     words: list[int] = []
     heads: list[int] = []
-    for i, (step, form, codes) in enumerate(zip(steps, forms, operands, strict=True)):
+    for step, form, codes in zip(steps, forms, operands, strict=True):
         values = {
             "graph": form.graph,
             "loop": form.loop,
             "data": form.data,
             "is_array": int(bool(step.part.shape)),
-            "is_last": int(i == len(steps) - 1),
-            "size_at": form.result_at + 1 if form.n_sizes else 0,
+            "size_at": _size_at(form, step.part),
             "result_at": form.result_at,
             "n_operands": len(codes),
             "n_args": len(form.args),
@@ -185,26 +199,29 @@ def _packed(fingerprint: int, key: bytes, steps: Sequence[PeepholeStep], forms: 
             values[name] = start + 8 * (at + len(words))
             words += of
         heads += [values[name] for name in fields_of(StepRecord)]
-    cost = sum([s.part.op.cost for s in steps])
     values = {
         "fingerprint": fingerprint,
-        "n_key": len(key_words),
+        "n_key": len(key) // 8,
         "key": start + 8 * head,
+        "constants": start + 8 * (head + len(key) // 8),
         "n_steps": len(steps),
         "steps": start + 8 * first,
         "arena_bytes": max([f.arena_bytes for f in forms]),
         "flags": functools.reduce(operator.or_, [f.flags for f in forms]),
-        "cost_ps": math.ceil(PS_OF_ELEMENT * cost),
+        "cost_ps": math.ceil(PS_OF_ELEMENT * sum([s.part.op.cost for s in steps])),
+        "is_reduction": int(steps[-1].part.op.kind == "reduce"),
     }
-    made[:] = [*[values[name] for name in fields_of(Peephole)], *key_words, *heads, *words]
+    made[:] = [*[values[name] for name in fields_of(Peephole)], *before, *heads, *words]
     return made
 
 
-def _operand(at: tuple[int, ...] | int) -> int:
+def _operand(x: Operand, constants: Mapping[Node, Any]) -> int:
     """An operand of a step as native code has it."""
-    if isinstance(at, int):
-        return BEFORE
-    return at[0] if len(at) == 1 else PRODUCT + 2 * at[0] + at[1]
+    if isinstance(x, Node):
+        return CONSTANT + list(constants).index(x)
+    if isinstance(x, int):
+        return -1 - x
+    return x[0] if len(x) == 1 else INNER + 2 * x[0] + x[1]
 
 
 @once

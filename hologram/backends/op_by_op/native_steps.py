@@ -134,10 +134,12 @@ def _forms(draft: Draft, step: Step, compiles: bool) -> Sequence[StepForm] | Non
 
 
 def form_of(known: KnownStep, x: Node) -> StepForm | None:
-    """What native code does for the step of an elementwise node, by what is ready; None where that is nothing."""
+    """What native code does for the step of a node; None where that is nothing, and as long as a kernel would be needed that few have asked for."""
     found = _of_function(known.function, known.attrs, x)
-    if found is None and x.op.kind == "elementwise" and ready_kernels.is_ready((use := ready_kernels.elementwise(x)).signature):
-        found = _of_function(*ready_kernels.kernel(use.signature).at(use.sizes), x)
+    if found is None and x.op.kind == "elementwise":
+        use = ready_kernels.elementwise(x)
+        kernel = ready_kernels.kernel_unless_rare(use.signature)
+        found = None if kernel is None else _of_function(*kernel.at(use.sizes), x)
     return found
 
 

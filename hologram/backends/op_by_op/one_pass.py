@@ -1,30 +1,35 @@
 """The program of a graph in normal form, made in one pass over its nodes: a small expression that is met for the first time costs little more than
 its ops.
 
-A node stays as it is where no rewrite rule fires at it, and where legalization has nothing to say of it but which product a sum takes unrounded. Then
-its step is the one that is known of its op, types and shapes. Whatever else a graph has, and what no step is known of, is left to
+A node stays as it is where no rewrite rule fires at it, and where legalization has nothing to say of it but which product a sum takes unrounded, and
+which quotients share a divisor. Then its step is the one that is known of its op, types and shapes. Reductions are those of short arrays to one
+element. Whatever else a graph has, and what no step is known of, is left to
 :func:`hologram.backends.op_by_op.program.op_by_op`, which gives the same steps.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
-from hologram.backends.op_by_op.peepholes import peepholes
-from hologram.backends.op_by_op.program import Draft, OpByOp, constants_of, legalized, op_by_op, ready_step, step_of
+from hologram.backends.op_by_op.peepholes import Legalized
+from hologram.backends.op_by_op.program import Draft, OpByOp, constants_of, legalized, op_by_op, operands_of, ready_draft, step_of
 from hologram.errors import CompileError
 from hologram.graph.canonical.normal_form import RULES, USERS_FIRST
-from hologram.graph.multiply_add import fused_sum, product_of
+from hologram.graph.legalize.variation import Variation
+from hologram.graph.multiply_add import LOOKED_THROUGH, fused_sum, product_of
 from hologram.graph.rewrite.engine import count_users
 from hologram.graph.rewrite.rewriter import Rewriter, Rule
+from hologram.graph.shared_divisors import by_reciprocal, is_shared_divisor
 from hologram.ir.aval import aval
 from hologram.ir.graph import Graph
 from hologram.ir.leaves import const, input_
 from hologram.ir.node import Builder, Node
+from hologram.ir.symbolic import prod
 from hologram.ir.traversal import topological
+from hologram.primitives.reductions import PAGE, reduce_sum
 from hologram.primitives.scalar.elementwise import add, div, sub
 from hologram.settings import settings
 from hologram.support import debug
@@ -34,6 +39,7 @@ PREPARE_NODE_NS = 6e3  # ... and each node adds
 
 _KINDS = frozenset(("elementwise", "movement", "gather"))  # of which graphs are legal as they are
 _SUMS = (add, sub)
+_MOVED_SUMS = tuple(LOOKED_THROUGH) + ("pad",)  # ops behind which a reduction may see a product
 _DEPTH = attrgetter("depth")  # of a node is greater than those of its inputs
 _firings: Counter[str] = Counter()  # which nobody reads
 
@@ -53,13 +59,13 @@ def in_one_pass(order: Sequence[Any], sources: Sequence[Any], roots: Sequence[An
     the graph is not in normal form, where a step is not ready, and where a run takes longer than ``max_ns``."""
     if settings.disabled_passes or settings.debug >= debug.PASSES or any(map(_is_left, sources)):
         return None
-    run = OnePass(sources)
+    run = _Pass(sources)
     if not (all(map(run.takes, sorted([x for x in order if x not in run.made], key=_DEPTH))) and run.is_normal(roots) and run.finds_steps(roots)):
         return None
     if run.ns > max_ns:
         return None
     program = run.program(roots)
-    program.peepholes = lambda: peepholes(run, order)
+    program.peepholes = lambda: Legalized(run.made, run.parts, run.drafts, run.candidates).peepholes(order)
     if settings.verify:
         _verify(program, run.graph(roots))
     return program
@@ -70,7 +76,18 @@ def _is_left(x: Any) -> bool:
     return x.dtype.is_complex or 0 in x.shape
 
 
-class OnePass:
+def _is_whole_reduction(x: Node) -> bool:
+    """Whether a node reduces a short array to one element, in one piece: no narrow floats, and no products but those that it sees at once."""
+    if x.op.kind != "reduce" or x.op.monoid is None or x.shape:
+        return False
+    (y,) = x.inputs
+    n = prod(y.shape)
+    if not isinstance(n, int) or not 1 < n <= PAGE or y.dtype.is_narrow_float:
+        return False
+    return y.op.name not in _MOVED_SUMS
+
+
+class _Pass:
     """``made`` are the nodes of the canonical graph, by pending ones; ``drafts`` the steps of the legal one."""
 
     def __init__(self, sources: Sequence[Any]) -> None:
@@ -107,7 +124,7 @@ class OnePass:
             interned[key] = node
             self.constants.append(node)
             return True
-        if op.kind not in _KINDS or (op is div and x.shape):  # whose divisor may be shared
+        if op.kind not in _KINDS and not _is_whole_reduction(node):
             return False
         if "commutative" in op.algebra and (op, inputs[::-1], attrs) in interned:
             return False  # the order of operands makes it the same node
@@ -132,8 +149,8 @@ class OnePass:
 
     def finds_steps(self, roots: Sequence[Any]) -> bool:
         """Fills ``drafts``; False where a step is not ready."""
-        parts = self.parts = self._fused_sums()
-        nodes = self._needed(parts, roots) if parts else self.computed
+        parts = self.parts = self._fused_sums() | self._shared_quotients()
+        nodes = self._needed(parts, roots) if parts or any([x.op is reduce_sum for x in self.computed]) else self.computed
         return all([self._finds_step(x) for node in nodes for x in parts.get(node, (node,))])
 
     def _fused_sums(self) -> dict[Node, list[Node]]:
@@ -141,14 +158,27 @@ class OnePass:
         sums = [x for x in self.computed if x.op in _SUMS and any([product_of(i) is not None for i in x.inputs])]
         if not sums:
             return {}
-        build, old = Builder(), {*self.inputs, *self.constants, *self.computed}
+        build = Builder()
+        return self._replaced((node, fused_sum(build, node, _same)) for node in sums)
+
+    def _shared_quotients(self) -> dict[Node, list[Node]]:
+        """The quotients by a divisor that others have, as :meth:`_fused_sums`."""
+        if not any([x.op is div and x.shape for x in self.computed]):
+            return {}
+        build, varies = Builder(), Variation()
+        for x in self.computed:
+            varies.note(x)
+        return self._replaced((x, by_reciprocal(build, x, x.inputs)) for x in self.computed if is_shared_divisor(x, varies))
+
+    def _replaced(self, pairs: Iterable[tuple[Node, Node | None]]) -> dict[Node, list[Node]]:
+        """For each node that becomes another one, inputs first, the new nodes of that. Fills ``legal``."""
+        old = {*self.inputs, *self.constants, *self.computed}
         parts: dict[Node, list[Node]] = {}
-        for node in sums:
-            fused = fused_sum(build, node, _same)
-            if fused is not None:
-                self.legal[node] = fused
-                new = [x for x in fused.inputs if x not in old]
-                parts[node] = [x for x in topological((fused,), stop=old.__contains__) if x not in old] if new else [fused]
+        for node, legal in pairs:
+            if legal is not None:
+                self.legal[node] = legal
+                new = any([x not in old for x in legal.inputs])
+                parts[node] = [x for x in topological((legal,), stop=old.__contains__) if x not in old] if new else [legal]
         return parts
 
     def _needed(self, parts: Mapping[Node, list[Node]], roots: Sequence[Any]) -> list[Node]:
@@ -156,7 +186,7 @@ class OnePass:
         needed = {self.made[x] for x in roots}
         for node in reversed(self.computed):
             if node in needed:
-                needed.update([i for x in parts.get(node, (node,)) for i in x.inputs])
+                needed.update([i for x in parts.get(node, (node,)) for i in operands_of(x)])
         return [x for x in self.computed if x in needed]
 
     def _finds_step(self, x: Node) -> bool:
@@ -165,11 +195,11 @@ class OnePass:
             if x not in self.constants:
                 self.constants.append(x)
         elif x not in self.drafts:
-            known = ready_step(x)
-            if known is None:
+            draft = ready_draft(x)
+            if draft is None:
                 return False
-            self.drafts[x] = Draft(x, x.inputs, known, known.ns)
-            self.ns += known.ns
+            self.drafts[x] = draft
+            self.ns += draft.ns
         return True
 
     def graph(self, roots: Sequence[Any]) -> Graph:

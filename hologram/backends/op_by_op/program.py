@@ -17,7 +17,7 @@ from hologram.backends.native import storage
 from hologram.backends.op_by_op import ready_kernels
 from hologram.backends.op_by_op.ready_kernels import Use, static_prod
 from hologram.backends.op_by_op.transforms import TRANSFORMS, function_of_transform, is_transform
-from hologram.graph.multiply_add import Product, factors_of
+from hologram.graph.multiply_add import Product, factors_of, product_of
 from hologram.graph.pass_manager import Context, run_passes
 from hologram.graph.pipeline import LEGALIZE, canonicalise_but_for_order
 from hologram.ir.aval import Aval, aval
@@ -29,7 +29,7 @@ from hologram.ir.op import Op
 from hologram.ir.symbolic import substitute
 from hologram.ir.traversal import topological
 from hologram.primitives.iota import iota
-from hologram.primitives.reductions import LAST, PAGE
+from hologram.primitives.reductions import LAST, PAGE, reduce_sum
 from hologram.primitives.scalar.composite import pair_dot
 from hologram.primitives.scalar.elementwise import fused_mul
 from hologram.settings import settings
@@ -261,17 +261,30 @@ def _ns(x: Node, sizes: Mapping[str, int] | None = None) -> float:
     return STEP_NS + ELEMENT_NS * x.op.cost * max(counts)
 
 
-def ready_step(x: Node) -> KnownStep | None:
-    """What the step of a node is that computes elements one by one, or moves them; None where a kernel would have to be compiled."""
-    form = _form(x)
+def operands_of(x: Node) -> tuple[Node, ...]:
+    """What the step of a node reads: the factors of the products that it sums."""
+    product = product_of(x.inputs[0]) if x.op is reduce_sum else None
+    return x.inputs if product is None else product.node.inputs
+
+
+def ready_draft(x: Node) -> Draft | None:
+    """The step of a node that computes elements one by one, moves them, or reduces all of them; None where a kernel would have to be compiled."""
+    is_reduction, operands = x.op.kind == "reduce", operands_of(x)
+    term = None if operands is x.inputs else fused_mul
+    form = (*_form(x), *[(i.dtype, i.shape) for i in operands]) if is_reduction else _form(x)
     known: KnownStep | None = _known_steps.get(form)
     if known is None:
-        use = ready_kernels.elementwise(x) if x.op.kind == "elementwise" and not x.op.exact else None
-        if use is not None and not ready_kernels.is_ready(use.signature):
+        use = None
+        if is_reduction:
+            use = ready_kernels.along_axes(x, x.attrs[0], operands, term)
+        elif x.op.kind == "elementwise" and not x.op.exact:
+            use = ready_kernels.elementwise(x)
+        if use is not None and not (ready_kernels.is_ready(use.signature) or (is_reduction and term is None)):
             return None
         known = _found(x, use, _ns(x))
-        _known_steps.put(form, known)
-    return known
+        if not is_reduction or known.result is not None:  # else a kernel may serve it later
+            _known_steps.put(form, known)
+    return Draft(x, operands, known, known.ns)
 
 
 def _form(x: Node) -> tuple[Any, ...]:

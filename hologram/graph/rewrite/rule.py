@@ -168,8 +168,8 @@ def rule_fn(
     """
 
     def decorate(function: RuleFunction) -> FunctionRule:
-        names = [None if of is None else tuple(of) for of in (over, among)]
-        return FunctionRule(name, algebra, guarantee, function, tuple(ops), *names, examples, shallow)
+        first, some = [None if names is None else tuple(names) for names in (over, among)]
+        return FunctionRule(name, algebra, guarantee, function, tuple(ops), first, some, examples, shallow)
 
     return decorate
 

@@ -77,13 +77,38 @@ def _constants(d: Draft, x: Node, y: Node) -> list[Node]:
     return [d("sub", d("exp", x), d("mul", y, d.const(0.75))), d("max", x, d.const(1.5))]
 
 
+def _reductions(d: Draft, x: Node, y: Node) -> list[Node]:
+    rows = d.input(5, 8)
+    return [
+        d("reduce_sum", d("exp", x), (0,)),
+        d("reduce_max", rows, (0, 1)),
+        d("add", d("reduce_sum", d("mul", x, y), (0,)), d("reduce_min", y, (0,))),
+    ]
+
+
+def _shared_divisors(d: Draft, x: Node, y: Node) -> list[Node]:
+    by = d.input()
+    mean = d("div", d("reduce_sum", y, (0,)), d.const(40.0))
+    return [d("div", x, by), d("div", y, by), d("div", x, y), d("div", d("sub", x, mean), d.const(3.0)), d("add", d("mul", x, y), d("div", x, by))]
+
+
 def _arguments_as_results(d: Draft, x: Node, y: Node) -> list[Node]:
     return [x, d("exp", y), x, d.const(2.0)]
 
 
 @pytest.mark.parametrize(
     "outputs",
-    [_product_and_sum, _difference_less_a_product, _sums_that_share_a_product, _sums_of_sums, _moved, _constants, _arguments_as_results],
+    [
+        _product_and_sum,
+        _difference_less_a_product,
+        _sums_that_share_a_product,
+        _sums_of_sums,
+        _moved,
+        _constants,
+        _reductions,
+        _shared_divisors,
+        _arguments_as_results,
+    ],
     ids=lambda f: f.__name__[1:],
 )
 def test_graphs_in_normal_form_are_taken(outputs: Callable[..., list[Node]]) -> None:
@@ -110,8 +135,11 @@ _OTHERS: dict[str, Callable[[Draft, Node], Any]] = {
     "a rule fires below": lambda d, x: d("exp", d("mul", x, d.const(1.0))),
     "a rule that counts users fires": lambda d, x: d("add", d("tanh", x), d.const(1.0)),
     "equal but for order": lambda d, x: d("max", d("max", d("sin", x), x), d("max", x, d("sin", x))),
-    "a reduction": lambda d, x: d("reduce_sum", d("exp", x), (0,)),
-    "a divisor for many": lambda d, x: d("div", x, d.input()),
+    "a long reduction": lambda d, x: d("reduce_sum", d("exp", d.input(4000)), (0,)),
+    "a reduction of rows": lambda d, x: d("reduce_sum", d("exp", d.input(4, 10)), (1,)),
+    "a sum of moved products": lambda d, x: d("reduce_sum", d("reshape", d("mul", x, d.input(40)), (4, 10)), (0, 1)),
+    "a sum of narrow floats": lambda d, x: d("reduce_sum", d.input(40, dtype="float16"), (0,)),
+    "a reduction of one element": lambda d, x: d("reduce_max", d.input(1), (0,)),
     "no elements": lambda d, x: d("exp", d.input(0)),
     "an argument without elements": lambda d, x: d("concatenate", d.input(0), x, 0),
     "a complex argument": lambda d, x: d("abs", d.input(40, dtype="complex64")),

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.native.module import why_not_native
+from hologram.backends.op_by_op import ready_kernels
 from hologram.backends.op_by_op.native_peepholes import known_peepholes
 from hologram.settings import override
 from hologram.trace import lazy
@@ -119,6 +120,39 @@ def test_several_values_at_once_and_scalars() -> None:
         assert np.asarray(found).tobytes() == _compiled(f, X, Y, np.float32(0.7)).tobytes()
 
 
+REDUCTIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "a sum": lambda x, y: hnp.sum(hnp.exp(x)),
+    "a sum of products": lambda x, y: hnp.sum(x * y) + 1.5,
+    "a maximum": lambda x, y: hnp.max(x + y) - hnp.min(x),
+    "normalised": lambda x, y: (x - hnp.max(x)) / hnp.sum(y),
+    "a mean": lambda x, y: hnp.mean(x + y),
+    "divided": lambda x, y: hnp.exp(x) / 3.7 + y / 3.7,
+    "all": lambda x, y: hnp.all(x < y),
+}
+
+
+@pytest.mark.parametrize("shape", [(37,), (6, 5), (2, 2, 3), (1,), (5, 1), (3000,), (7000,)])
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_and_quotients(name: str, shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ready_kernels, "REFERENCE_USES", 0)
+    x, y = (np.linspace(a, a + 2, int(np.prod(shape)), dtype=np.float32).reshape(shape) for a in (-0.5, 0.3))
+    _teach(*REDUCTIONS.values())
+    _teach(lambda x, y: REDUCTIONS[name](x[None], y[None]), lambda x, y: REDUCTIONS[name](x[None, :, None] + y[:, None], y))
+    found = np.asarray(REDUCTIONS[name](hg.tensor(x), hg.tensor(y)))
+    assert found.tobytes() == _compiled(REDUCTIONS[name], x, y).tobytes()
+
+
+def test_reductions_run_at_first_sight(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ready_kernels, "REFERENCE_USES", 0)
+    _teach(lambda x, y: hnp.sum(hnp.exp(x)), lambda x, y: hnp.max(x + y) - x, lambda x, y: x / 0.7, lambda x, y: hnp.sum(y) / 3.3)
+    x, y = hg.tensor(X), hg.tensor(Y)
+    for f in (lambda x, y: hnp.sum(x + y) / 3.7, lambda x, y: hnp.max(hnp.exp(x)) - y, lambda x, y: (x + y) / 0.3):
+        before = _runs()
+        found = np.asarray(f(x, y))
+        assert _runs() == before + 1
+        assert found.tobytes() == _compiled(f, X, Y).tobytes()
+
+
 def test_shapes_play_no_part_but_must_agree() -> None:
     _teach(lambda x, y: hnp.sin(x) * y, lambda x, y: hnp.exp(x), lambda x, y: x + 0.25)
     for shape in ((5,), (1,), (4, 3), (1, 1, 6), (900,)):
@@ -178,6 +212,12 @@ UNARY: tuple[Callable[[Any], Any], ...] = (
     lambda x: x + 1,
     lambda x: 2 - x,
     lambda x: x * 3,
+    lambda x: x / 3.5,
+    lambda x: x / 3,
+    hnp.sum,
+    hnp.max,
+    lambda x: x - hnp.mean(x),
+    lambda x: x * hnp.exp(-hnp.sum(x * x)),
 )
 BINARY: tuple[Callable[[Any, Any], Any], ...] = (
     lambda x, y: x + y,
@@ -187,6 +227,8 @@ BINARY: tuple[Callable[[Any, Any], Any], ...] = (
     hnp.minimum,
     lambda x, y: hnp.where(x > y, x, y),
     lambda x, y: (x > y) | (x < 0.5),
+    lambda x, y: x / y,
+    lambda x, y: hnp.sum(x * y),
 )
 
 

@@ -70,8 +70,7 @@ class PeepholeStep(Struct):
     loop: UfuncLoop
     data: ptr
     is_array: i64  # it computes as many elements as arrays of the expression have; 0: one
-    is_last: i64  # its result is that of the op; else the next step reads it
-    size_at: i64  # among the arguments; 0: they have no size
+    size_at: i64  # the number of elements of arrays among the arguments; 0: it is none of them
     result_at: i64
     n_operands: i64
     operands: Array[i64]  # see :mod:`first_sight`
@@ -91,6 +90,8 @@ class Peephole(Struct):
     arena_bytes: i64  # the most that a kernel takes
     flags: i64
     cost_ps: i64  # of one element
+    is_reduction: i64
+    constants: Array[ptr]  # numbers that steps read
 
 
 class OpRules(Struct):

@@ -27,6 +27,7 @@ from hologram.backends.native.code.walk import (
     KEY_AT,
     LEAVES_AT,
     MAX_KEY,
+    MAX_SLOTS,
     MIXER,
     SIGHT_AT,
     SIGHT_NODES,
@@ -41,6 +42,7 @@ from hologram.backends.native.code.walk import (
 # None is the null pointer.
 # mypy: disable-error-code="return-value"
 from hologram.backends.native_lang.language import Array, copy, i64, integer, native, offset, ptr, shift_right, size_of, u8, void
+from hologram.primitives.reductions import PAGE
 
 Pointers, Words, Bytes = Array[ptr], Array[i64], Array[u8]
 Steps, PeepholeSteps = Array[Step], Array[PeepholeStep]
@@ -53,8 +55,9 @@ ELEMENT_BYTES = 8  # of the largest type
 
 # Of each node: the place of its words in the exact key; the nodes by depth; the peephole; whether it is computed; where its value is.
 OFFSETS, ORDER, FOUND, NEEDED, PLACES = 0, SIGHT_NODES, 2 * SIGHT_NODES, 3 * SIGHT_NODES, 4 * SIGHT_NODES
-# Of an operand of a step: the number of an input, PRODUCT + 2 i + j for input j of input i, or what the step before gave.
-PRODUCT, BEFORE = 16, -1
+# Of an operand of a step: the number of an input, INNER + 2 i + j for input j of input i, CONSTANT + k, or -1 - k for what step k of the op gave.
+INNER, CONSTANT = 16, 64
+MAX_STEPS = 6  # of an op
 
 
 @native
@@ -256,6 +259,14 @@ def is_scalar(context: Context, node: i64) -> i64:
 
 
 @native
+def add_bits(context: Context, bits: ptr) -> void:
+    """Adds up to eight bytes of a bytes object."""
+    add_word(context, 0)
+    if context.key_words <= MAX_KEY and Sized(bits).size <= 8:
+        copy(offset(context.words, (STRUCTURE_AT + context.key_words - 1) << 3), PyBytes_AsString(bits), Sized(bits).size)
+
+
+@native
 def first_place(context: Context, node: i64, wanted: i64) -> i64:
     """Where a node is first among the inputs of another one, and theirs: as operands of steps are told."""
     for i in range(inputs_of(context, node)):
@@ -265,8 +276,8 @@ def first_place(context: Context, node: i64, wanted: i64) -> i64:
         operand = input_of(context, node, i)
         for j in range(inputs_of(context, operand)):
             if input_of(context, operand, j) == wanted:
-                return PRODUCT + 2 * i + j
-    return BEFORE
+                return INNER + 2 * i + j
+    return -1
 
 
 @native
@@ -274,12 +285,9 @@ def add_operand(context: Context, rules: OpRules, node: i64, operand: i64) -> i6
     """Adds what the op of an operand is, where the steps of the op that reads it depend on that. Zero for what Python is to see."""
     if is_constant(context, operand) != 0:
         bits = constant_bits(context, operand)
-        if Sized(bits).size > 8 or context.key_words > MAX_KEY - 2:
-            return 0
         add_word(context, integer(expressions.const))
-        add_word(context, 0)
-        copy(offset(context.words, (STRUCTURE_AT + context.key_words - 1) << 3), PyBytes_AsString(bits), Sized(bits).size)
-        return 1
+        add_bits(context, bits)
+        return 1 if Sized(bits).size <= 8 else 0
     if is_computed(context, operand) == 0:
         add_word(context, 0)
         return 1
@@ -294,6 +302,8 @@ def add_operand(context: Context, rules: OpRules, node: i64, operand: i64) -> i6
         inner = input_of(context, operand, i)
         add_word(context, 2 * is_constant(context, inner) + is_scalar(context, inner))
         add_word(context, first_place(context, node, inner))
+        if is_constant(context, inner) != 0:
+            add_bits(context, constant_bits(context, inner))
     return 1
 
 
@@ -338,14 +348,25 @@ def find_peephole(context: Context, node: i64) -> Peephole:
 
 
 @native
-def find_peepholes(context: Context) -> i64:
-    """Fills in the peepholes of the nodes. Zero where one is not known."""
+def is_reducible(context: Context, n: i64) -> i64:
+    """Whether arrays have no axis of one element, and are short enough to be reduced in one piece."""
+    for i in range(context.position):
+        shape = shape_of(context, i)
+        for j in range(Sized(shape).size):
+            if PyLong_AsLongLong(Pointers(offset(shape, layout.tuple_items))[j]) < 2:
+                return 0
+    return 1 if n <= PAGE else 0
+
+
+@native
+def find_peepholes(context: Context, n: i64) -> i64:
+    """Fills in the peepholes of the nodes. Zero where one is not known, or does not hold for arrays of ``n`` elements."""
     for i in range(context.position):
         nodes_of(context, NEEDED)[i] = 1 if i < exact_key(context)[0] else 0
         nodes_of(context, FOUND)[i] = 0
         if is_computed(context, i) != 0:
             found = find_peephole(context, i)
-            if found is None:
+            if found is None or (found.is_reduction != 0 and is_reducible(context, n) == 0):
                 return 0
             nodes_of(context, FOUND)[i] = integer(found)
     return 1
@@ -361,10 +382,10 @@ def peephole_of(context: Context, node: i64) -> Peephole:
 
 @native
 def operand_of(context: Context, node: i64, word: i64) -> i64:
-    """The node that a step of another node reads."""
-    if word < PRODUCT:
+    """The node that a step of another node reads, or an operand of it."""
+    if word < INNER:
         return input_of(context, node, word)
-    return input_of(context, input_of(context, node, (word - PRODUCT) >> 1), (word - PRODUCT) & 1)
+    return input_of(context, input_of(context, node, (word - INNER) >> 1), (word - INNER) & 1)
 
 
 @native
@@ -377,7 +398,7 @@ def mark_needed(context: Context) -> void:
             for i in range(found.n_steps):
                 step = found.steps[i]
                 for j in range(step.n_operands):
-                    if step.operands[j] != BEFORE:
+                    if step.operands[j] >= 0 and step.operands[j] < CONSTANT:
                         nodes_of(context, NEEDED)[operand_of(context, node, step.operands[j])] = 1
 
 
@@ -433,8 +454,32 @@ def place_results(context: Context, n: i64, first: i64, scratch: i64) -> i64:
 
 
 @native
-def write_step(context: Context, node: i64, step: PeepholeStep, record: Step, words: Array[i64], n: i64, between: i64) -> void:
-    """Fills in the record of a step, whose arrays are at ``words``. What a step gives to the next lies ``between``."""
+def constant_slot(context: Context, address: ptr) -> i64:
+    """The slot of a number that a step reads, which is filled in."""
+    Pointers(offset(context.words, SLOTS_AT << 3))[context.numbers] = address
+    context.numbers += 1
+    return context.numbers - 1
+
+
+@native
+def place_between(n: i64, between: i64, step: i64) -> i64:
+    """The place of what a step of an op gives to later ones; the first is ``between`` bytes from the start of the arena."""
+    return -1 - (between + step * ((n * ELEMENT_BYTES + ALIGNMENT - 1) & -ALIGNMENT))
+
+
+@native
+def operand_place(context: Context, node: i64, word: i64, n: i64, between: i64) -> i64:
+    if word < 0:
+        return place_between(n, between, -1 - word)
+    if word >= CONSTANT:
+        return constant_slot(context, peephole_of(context, node).constants[word - CONSTANT])
+    return nodes_of(context, PLACES)[operand_of(context, node, word)]
+
+
+@native
+def write_step(context: Context, node: i64, i: i64, record: Step, words: Array[i64], n: i64, between: i64) -> void:
+    """Fills in the record of step ``i`` of a node, whose arrays are at ``words``."""
+    step = peephole_of(context, node).steps[i]
     record.graph = step.graph
     record.loop = step.loop
     record.data = step.data
@@ -442,10 +487,10 @@ def write_step(context: Context, node: i64, step: PeepholeStep, record: Step, wo
     record.n_operands = step.n_operands
     record.result_at = step.result_at
     record.places = words
-    for i in range(step.n_operands):
-        word = step.operands[i]
-        words[i] = between if word == BEFORE else nodes_of(context, PLACES)[operand_of(context, node, word)]
-    words[step.n_operands] = nodes_of(context, PLACES)[node] if step.is_last != 0 else between
+    for j in range(step.n_operands):
+        words[j] = operand_place(context, node, step.operands[j], n, between)
+    is_last = i + 1 == peephole_of(context, node).n_steps
+    words[step.n_operands] = nodes_of(context, PLACES)[node] if is_last else place_between(n, between, i)
     args = Words(offset(words, (step.n_operands + 1) << 3))
     copy(args, step.args, step.n_args << 3)
     if step.size_at != 0:
@@ -467,9 +512,9 @@ def write_steps(context: Context, n: i64, between: i64) -> i64:
             for i in range(found.n_steps):
                 step = found.steps[i]
                 end -= step.n_operands + 1 + step.n_args
-                if end < (count + 1) * STEP_WORDS:
+                if end < (count + 1) * STEP_WORDS or context.numbers + step.n_operands > MAX_SLOTS:
                     return 0
-                write_step(context, node, step, Steps(records)[count], Words(offset(records, end << 3)), n, between)
+                write_step(context, node, i, Steps(records)[count], Words(offset(records, end << 3)), n, between)
                 count += 1
     return count
 
@@ -541,10 +586,11 @@ def compose(context: Context, n: i64, scratch: i64) -> i64:
     slots = Pointers(offset(context.words, SLOTS_AT << 3))
     first = place_sources(context, slots)
     end = place_results(context, n, first, scratch)
-    context.n_steps = write_steps(context, n, -1 - end)
+    context.numbers = first + 2 * exact_key(context)[0] + 2  # of slots: those for numbers follow the roots, their Storages, and room for a call
+    context.n_steps = write_steps(context, n, end)
     if context.n_steps == 0:
         return 0
-    arena_bytes = end + n * ELEMENT_BYTES
+    arena_bytes = end + MAX_STEPS * (n * ELEMENT_BYTES + ALIGNMENT)
     return 1 if run_steps_of(context, slots, first, arena_bytes, flags_of(context)) != 0 else -1
 
 
@@ -556,7 +602,7 @@ def run_at_sight(context: Context, n_key: i64) -> i64:
     if expressions.sights[fingerprint & expressions.sights_mask] == fingerprint or find_nodes(context) == 0:
         return 0
     n = count_elements(context)
-    if n == 0 or has_equal_nodes(context) != 0 or find_peepholes(context) == 0:
+    if n == 0 or has_equal_nodes(context) != 0 or find_peepholes(context, n) == 0:
         return 0
     order_nodes(context)
     mark_needed(context)

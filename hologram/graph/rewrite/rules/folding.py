@@ -198,7 +198,7 @@ def _sum_of_nothing(b: Rewriter, dtype: DType) -> list[Node]:
     return [b.make("reduce_sum", b.argument(dtype, 0, 3), attrs=((0,),))] if dtype.kind in "iuf" else []
 
 
-@rule_fn(("@reduce",), "reduce-empty", "the reduction of no elements is its op's value", "exact", examples=_sum_of_nothing)
+@rule_fn(("@reduce",), "reduce-empty", "the reduction of no elements is its op's value", "exact", examples=_sum_of_nothing, shallow=True)
 def reduce_empty(node: Node, b: Rewriter) -> Node | None:
     if 0 not in node.inputs[0].shape:
         return None

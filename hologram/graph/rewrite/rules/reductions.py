@@ -92,7 +92,7 @@ def _over_units(b: Rewriter, dtype: DType) -> list[Node]:
     return _each(b, x, (1,), (1, 2), (0, 1))
 
 
-@rule_fn(("@reduce",), "reduce-units", "the reduction over an axis of extent 1 drops the axis", "exact", examples=_over_units)
+@rule_fn(("@reduce",), "reduce-units", "the reduction over an axis of extent 1 drops the axis", "exact", examples=_over_units, shallow=True)
 def reduce_units(node: Node, b: Rewriter) -> Node | None:
     x, axes = node.inputs[0], reduced_axes(node)
     dropped = tuple(a for a in axes if x.shape[a] == 1)
