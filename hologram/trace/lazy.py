@@ -207,12 +207,15 @@ def realise(*tensors: Tensor) -> None:
             assert isinstance(call, Found)
             made = _settle(walk, _run_in_place(walk, call, donated))
     if not donated:
+        is_new = isinstance(call, _Missing)
         if isinstance(call, _Missing):
             call = call.compiled()
         results = run(call.executable, walk.storages + walk.scalars + call.operands, None, call.sizes)
         if settings.nans:
             check_results(f"expression{at_line()}", walk.graph, walk.storages + walk.scalars, results)
         with _lock:
+            if is_new and type(call.executable) is Immediate:
+                _at_once(walk)  # for what native code learns, now that there are kernels
             made = _settle(walk, results)
     for t in waiting:
         if not _adopt(t):
@@ -255,11 +258,18 @@ def _call(walk: _Walk) -> Found | _Missing:
     if executable is not None and (type(executable) is not Immediate or executable.structure.left > 0):
         return Found(executable, [], None, None)
     found = numbers.look_up(walk)
-    if type(found) is Structure and (made := at_once(walk, found)) is not None:
+    if type(found) is Structure and (made := _at_once(walk)) is not None:
         keep(walk.key, made)
-        known.learn(walk, made)
         return Found(made, [], None, None)
     return found if isinstance(found, Found) else _Missing(walk, found)
+
+
+def _at_once(walk: _Walk) -> Immediate | None:
+    """The program of a small walk that is made in one pass; None where there is none. Native code gets to know its ops."""
+    made = at_once(walk, walk.structure)
+    if made is not None:
+        known.learn(walk, made)
+    return made
 
 
 def _run_in_place(walk: _Walk, call: Found, donated: dict[int, int]) -> list[Any]:

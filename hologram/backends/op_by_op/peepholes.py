@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from hologram.backends.op_by_op.program import Draft, KnownStep
+from hologram.backends.op_by_op.program import Draft, KnownStep, ready_draft
 from hologram.graph.canonical.normal_form import RULES, USERS_FIRST
 from hologram.graph.multiply_add import LOOKED_THROUGH, TO_INTEGERS
 from hologram.graph.rewrite.rewriter import Rule
@@ -79,7 +79,7 @@ def _steps(of: Legalized, node: Node) -> list[PeepholeStep] | None:
         if part.op is const:
             where.setdefault(part, part)
             continue
-        draft = of.drafts.get(part)
+        draft = of.drafts.get(part) or ready_draft(part)  # a product that a sum takes here is computed elsewhere
         if draft is None or not all([x in where for x in draft.operands]):
             return None
         steps.append(PeepholeStep(part, draft.use, tuple([where[x] for x in draft.operands])))  # type: ignore[arg-type]  # steps are known

@@ -18,15 +18,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Literal
 
 PAGE_BYTES = 12288
 POOL_PAGES = 96
 LINE_BYTES = 64
 MAX_PAGES = 24  # a larger buffer would push the others out of the cache that the pool is meant to stay in
-SLACK = Fraction(1, 20)
-_WASTE_STEPS = (Fraction(1), Fraction(1, 4), Fraction(1, 8), SLACK, Fraction(1, 100), None)  # share of the pages; None: no pages
+SLACK = 0.05
+_WASTE_STEPS = (1.0, 0.25, 0.125, SLACK, 0.01, None)  # share of the pages; None: no pages
 _REPAIRS = 40
 _MANY_OVERLAPS = 100_000  # above this only one order is tried, so that allocation stays a small part of compiling
 
@@ -140,9 +139,9 @@ class _Block:
         return -(-self.nbytes // PAGE_BYTES)
 
     @property
-    def waste(self) -> Fraction:
+    def waste(self) -> float:
         """The share of its whole pages that the block leaves empty."""
-        return 1 - Fraction(self.lines, self.pages * PAGE_BYTES)
+        return 1 - self.lines / (self.pages * PAGE_BYTES)
 
 
 def _blocks(lifetimes: Sequence[Lifetime]) -> list[_Block]:

@@ -44,8 +44,8 @@ class Rule:
 
     @property
     def is_shallow(self) -> bool:
-        """Whether it looks no further than at a node's attributes, and at what its inputs are: their ops, types, ranks, extents of 0 and 1, bits of
-        constants, and which are one node."""
+        """Whether it looks no further than at a node's attributes, and at what its inputs and theirs are: ops of its inputs, types, ranks, extents of
+        0 and 1, bits of constants, and which are one node."""
         return False
 
     def relevant(self, inputs: Sequence[Op], kinds: str) -> bool:

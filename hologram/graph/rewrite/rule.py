@@ -68,7 +68,8 @@ class PatternRule(Rule):
 
     @property
     def is_shallow(self) -> bool:
-        return self.where is None and not any(isinstance(p, Apply) for p in self.pattern.inputs)
+        inner = [q for p in self.pattern.inputs if isinstance(p, Apply) for q in p.inputs]
+        return self.where is None and not any(isinstance(q, Apply) for q in inner)
 
     def relevant(self, inputs: Sequence[Op], kinds: str) -> bool:
         if self._needs is None:
@@ -101,7 +102,7 @@ class PatternRule(Rule):
 class FunctionRule(Rule):
     """A rewrite written as a function, for ops with attributes. See :func:`rule_fn`."""
 
-    __slots__ = ("ops", "over", "among", "function", "examples", "shallow")
+    __slots__ = ("ops", "over", "among", "within", "function", "examples", "shallow")
 
     def __init__(
         self,
@@ -112,11 +113,13 @@ class FunctionRule(Rule):
         ops: tuple[str, ...],
         over: Any,
         among: Any,
+        within: Any,
         examples: Examples,
         shallow: bool,
     ) -> None:
         super().__init__(name, algebra, guarantee)
-        self.function, self.ops, self.over, self.among, self.examples, self.shallow = function, ops, over, among, examples, shallow
+        self.function, self.ops, self.over, self.among, self.within = function, ops, over, among, within
+        self.examples, self.shallow = examples, shallow
 
     @property
     def is_shallow(self) -> bool:
@@ -128,11 +131,13 @@ class FunctionRule(Rule):
 
     @property
     def operands(self) -> frozenset[str] | None:
-        names = self.among if self.over is None else self.over
+        names = self.over or self.among or self.within
         return None if names is None else frozenset(names)
 
     def relevant(self, inputs: Sequence[Op], kinds: str) -> bool:
         if self.over is not None and not (inputs and _named(inputs[0], self.over)):
+            return False
+        if self.within is not None and not all(_named(i, self.within) for i in inputs):
             return False
         return self.among is None or any(_named(i, self.among) for i in inputs)
 
@@ -159,17 +164,19 @@ def rule_fn(
     examples: Examples,
     over: Iterable[str] | None = None,
     among: Iterable[str] | None = None,
+    within: Iterable[str] | None = None,
     shallow: bool = False,
 ) -> Callable[[RuleFunction], FunctionRule]:
     """Decorates ``f(node, b) -> Node | None`` into a rule.
 
-    It is tried at nodes whose op is named in ``ops``, whose first input's op is in ``over`` and any of whose inputs is in ``among``. ``@kind``
-    stands for all ops of that kind, ``@word`` for those with that word in their algebra. ``shallow``: see :attr:`Rule.is_shallow`.
+    It is tried at nodes whose op is named in ``ops``, whose first input's op is in ``over``, any of whose inputs is in ``among``, and all of whose
+    inputs are in ``within``. ``@kind`` stands for all ops of that kind, ``@word`` for those with that word in their algebra. ``shallow``: see
+    :attr:`Rule.is_shallow`.
     """
 
     def decorate(function: RuleFunction) -> FunctionRule:
-        first, some = [None if names is None else tuple(names) for names in (over, among)]
-        return FunctionRule(name, algebra, guarantee, function, tuple(ops), first, some, examples, shallow)
+        first, some, every = [None if names is None else tuple(names) for names in (over, among, within)]
+        return FunctionRule(name, algebra, guarantee, function, tuple(ops), first, some, every, examples, shallow)
 
     return decorate
 

@@ -302,6 +302,7 @@ def add_operand(context: Context, rules: OpRules, node: i64, operand: i64) -> i6
         inner = input_of(context, operand, i)
         add_word(context, 2 * is_constant(context, inner) + is_scalar(context, inner))
         add_word(context, first_place(context, node, inner))
+        add_word(context, integer(slot(Pointers(context.words)[inner], expressions.node_dtype)))
         if is_constant(context, inner) != 0:
             add_bits(context, constant_bits(context, inner))
     return 1

@@ -30,12 +30,12 @@ def _constant_mad(b: Rewriter, dtype: DType) -> list[Node]:
     return [b.make("mad", b.const(2, dtype), b.const(3, dtype), b.const(0.5, dtype))] if dtype.is_float else []
 
 
-@rule_fn(("@elementwise",), "fold", "f(c) = the reference's value", "exact", among=("const",), examples=_constant_sum)
+@rule_fn(("@elementwise",), "fold", "f(c) = the reference's value", "exact", within=("const",), examples=_constant_sum)
 def fold(node: Node, b: Rewriter) -> Node | None:
     return _fold(node, b) if node.op.exact else None
 
 
-@rule_fn(("@elementwise",), "fold-inexact", "f(c) = the reference's value", "standard", among=("const",), examples=_constant_mad)
+@rule_fn(("@elementwise",), "fold-inexact", "f(c) = the reference's value", "standard", within=("const",), examples=_constant_mad)
 def fold_inexact(node: Node, b: Rewriter) -> Node | None:
     return None if node.op.exact else _fold(node, b)
 

@@ -17,7 +17,15 @@ def _one_plus_tanh(b: Rewriter, dtype: DType) -> list[Node]:
     return [b.make("add", b.make("tanh", b.argument(dtype, 4)), b.const(1, dtype))] if dtype.is_float else []
 
 
-@rule_fn(("add",), "one-plus-tanh", "tanh(x) + 1 = sigmoid(x * 2) * 2", "standard", among=("tanh",), examples=_one_plus_tanh)
+@rule_fn(
+    ("add",),
+    "one-plus-tanh",
+    "tanh(x) + 1 = sigmoid(x * 2) * 2",
+    "standard",
+    among=("tanh",),
+    within=("tanh", "const"),
+    examples=_one_plus_tanh,
+)
 def one_plus_tanh(node: Node, b: Rewriter) -> Node | None:
     """Where tanh has no other use. The sum cancels for negative x: what it loses there, the product has."""
     for f, other in (node.inputs, node.inputs[::-1]):
