@@ -120,6 +120,18 @@ def test_several_values_at_once_and_scalars() -> None:
         assert np.asarray(found).tobytes() == _compiled(f, X, Y, np.float32(0.7)).tobytes()
 
 
+def test_nothing_is_learnt_of_operands_that_are_one_node_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two casts of one array are one node of a program. So a quotient of them says nothing about quotients of other operands."""
+    monkeypatch.setattr(ready_kernels, "REFERENCE_USES", 0)
+    b = np.arange(1, 38, dtype=np.uint8)
+    for n in (5, 6):
+        a = hg.tensor(b[:n])
+        np.asarray(hnp.floor(a / a))
+        np.asarray(hnp.floor(hg.tensor(X[:n])) + a)
+    found = np.asarray(hg.tensor(b) / hg.tensor(Y))
+    assert found.tobytes() == _compiled(lambda b, y: b / y, b, Y).tobytes()
+
+
 REDUCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "a sum": lambda x, y: hnp.sum(hnp.exp(x)),
     "a sum of products": lambda x, y: hnp.sum(x * y) + 1.5,

@@ -621,7 +621,7 @@ def run_at_sight(context: Context, n_key: i64) -> i64:
 def keys_as_bytes(context: Context) -> ptr:
     """For each node of the expression that was walked the number of words of its peephole's key, 0 where it has none, and the key."""
     context.key_words = 0
-    if find_nodes(context) == 0 or count_elements(context) == 0:
+    if find_nodes(context) == 0 or count_elements(context) == 0 or has_equal_nodes(context) != 0:
         return PyBytes_FromStringAndSize(None, 0)
     key = Words(offset(context.words, STRUCTURE_AT << 3))
     for i in range(context.position):
