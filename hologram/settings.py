@@ -116,7 +116,7 @@ class Settings:
         if name in _CHANGE_CODE:
             code = [getattr(self, n, None) for n in _CHANGE_CODE]
             object.__setattr__(self, "code", (*code[:-1], ",".join(code[-1] or ())))  # the packages as a text, whose hash Python keeps
-        if name in _CHANGE_CODE or name in ("debug", "native", "memory_limit", "nans", "progress"):
+        if name in _CHANGE_CODE or name in ("debug", "native", "memory_limit", "nans", "progress", "op_by_op"):
             for listener in listeners:
                 listener()
 

@@ -50,16 +50,20 @@ def _teach(*ops: Callable[..., Any]) -> None:
             np.asarray(f(hg.tensor(X[:n]), hg.tensor(Y[:n])))
 
 
+def _assert_run_at_first_sight(x: Any, y: Any, *expressions: Callable[[Any, Any], Any]) -> None:
+    before = _runs()
+    found = [np.asarray(f(x, y)) for f in expressions]
+    assert _runs() == before + len(expressions)
+    for f, of in zip(expressions, found, strict=True):
+        assert of.tobytes() == _compiled(f, x, y).tobytes()
+
+
 def test_an_expression_of_known_ops_is_not_walked_by_python(walks: list[int], compilations: list[Any]) -> None:
     x, y = hg.tensor(X), hg.tensor(Y)
     _teach(lambda x, y: hnp.sin(x) * y, lambda x, y: hnp.exp(x), lambda x, y: x + y)
     walks.clear()
-    for f in (lambda x, y: hnp.sin(x) + y, lambda x, y: hnp.exp(hnp.sin(x)) * y, lambda x, y: hnp.exp(x + y)):
-        before = _runs()
-        found = np.asarray(f(x, y))
-        assert _runs() == before + 1
-        assert found.tobytes() == _compiled(f, X, Y).tobytes()
-    assert len([w for w in walks if w]) <= 3  # those of the compiled ones
+    _assert_run_at_first_sight(x, y, lambda x, y: hnp.sin(x) + y, lambda x, y: hnp.exp(hnp.sin(x)) * y, lambda x, y: hnp.exp(x + y))
+    assert len(walks) <= 3  # those of the compiled ones
 
 
 def test_what_comes_again_is_pythons() -> None:
@@ -158,26 +162,30 @@ def test_reductions_run_at_first_sight(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ready_kernels, "REFERENCE_USES", 0)
     _teach(lambda x, y: hnp.sum(hnp.exp(x)), lambda x, y: hnp.max(x + y) - x, lambda x, y: x / 0.7, lambda x, y: hnp.sum(y) / 3.3)
     x, y = hg.tensor(X), hg.tensor(Y)
-    for f in (lambda x, y: hnp.sum(x + y) / 3.7, lambda x, y: hnp.max(hnp.exp(x)) - y, lambda x, y: (x + y) / 0.3):
-        before = _runs()
-        found = np.asarray(f(x, y))
-        assert _runs() == before + 1
-        assert found.tobytes() == _compiled(f, X, Y).tobytes()
+    _assert_run_at_first_sight(x, y, lambda x, y: hnp.sum(x + y) / 3.7, lambda x, y: hnp.max(hnp.exp(x)) - y, lambda x, y: (x + y) / 0.3)
 
 
 def test_shapes_play_no_part_but_must_agree() -> None:
     _teach(lambda x, y: hnp.sin(x) * y, lambda x, y: hnp.exp(x), lambda x, y: x + 0.25)
-    for shape in ((5,), (1,), (4, 3), (1, 1, 6), (900,)):
-        a = np.linspace(0, 1, int(np.prod(shape)), dtype=np.float32).reshape(shape)
-        before = _runs()
-        found = np.asarray(hnp.exp(hnp.sin(hg.tensor(a))))
-        assert _runs() == before + 1 and found.shape == shape
-        assert found.tobytes() == _compiled(lambda x: hnp.exp(hnp.sin(x)), a).tobytes()
+    arrays = [np.linspace(0, 1, int(np.prod(s)), dtype=np.float32).reshape(s) for s in ((5,), (1,), (4, 3), (1, 1, 6), (900,))]
+    before = _runs()
+    found = [np.asarray(hnp.exp(hnp.sin(hg.tensor(a)))) for a in arrays]
+    assert _runs() == before + len(arrays)
     empty = hnp.exp(hnp.sin(hnp.zeros((0, 3))))
     assert np.asarray(empty).shape == (0, 3)
     before = _runs()
     hg.eval(p := hnp.exp(hnp.sin(hg.tensor(X[:5]) + 0.25)), q := hnp.exp(hnp.sin(hg.tensor(X[:6]) + 0.25)))
     assert _runs() == before and p.shape == (5,) and q.shape == (6,)
+    for a, of in zip(arrays, found, strict=True):
+        assert of.shape == a.shape and of.tobytes() == _compiled(lambda x: hnp.exp(hnp.sin(x)), a).tobytes()
+
+
+def test_it_can_be_turned_off() -> None:
+    _teach(lambda x, y: hnp.sin(x), lambda x, y: hnp.exp(x))
+    before = _runs()
+    with override(op_by_op=False):
+        np.asarray(hnp.exp(hnp.sin(hg.tensor(X))))
+    assert _runs() == before
 
 
 def test_large_work_is_pythons() -> None:
