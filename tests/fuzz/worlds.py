@@ -145,11 +145,18 @@ def _numpy_update_index_in_dim(x: Any, update: Any, index: Any, axis: int = 0) -
     return _numpy_update_slice_in_dim(x, update if np.ndim(update) == np.ndim(x) else np.expand_dims(update, axis), index, axis)
 
 
+def _numpy_operator(name: str, *operands: Any) -> Any:
+    """NumPy takes square roots for powers of a half: of -inf and -0.0 these are no powers."""
+    if name == "pow" and len(operands) == 2 and np.ndim(operands[1]) == 0 and operands[1] == 0.5:
+        return np.float_power(*operands).astype(np.result_type(*operands))
+    return getattr(operator, name)(*operands)
+
+
 _NUMPY_FORMS: dict[str, Callable[..., Any]] = {
     "form.getitem": lambda x, index: np.asarray(x)[index],
     "form.setitem": _numpy_setitem,
     "form.at": _numpy_at,
-    "form.operator": lambda name, *operands: getattr(operator, name)(*operands),
+    "form.operator": _numpy_operator,
     "form.reflected": lambda name, x, number: getattr(operator, name)(number, x),
     "form.property": lambda x, name: np.matrix_transpose(x) if name == "mT" else getattr(x, name),
     "form.method": lambda x, name, *args, **options: getattr(x, name)(*args, **options),
