@@ -7,6 +7,7 @@ result is rounded to the element type once, at the end.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -122,8 +123,12 @@ def identity_bits(op: Op, d: DType) -> bytes:
 def _split(x: np.ndarray, size: int, identity: Any) -> np.ndarray:
     """``(…, n)`` to ``(…, ceil(n / size), size)``, the last piece filled up with the identity."""
     *outer, n = x.shape
-    fill = np.full((*outer, -n % size), identity, x.dtype)
-    return np.concatenate([x, fill], axis=-1).reshape(*outer, -(-n // size), size)
+    pieces = -(-n // size)
+    if pieces * size != n:
+        whole = np.full((*outer, pieces * size), identity, x.dtype)
+        whole[..., :n] = x
+        x = whole
+    return x.reshape(*outer, pieces, size)
 
 
 def _page_in_lanes(combine: Combine, x: np.ndarray, identity: Any) -> np.ndarray:
@@ -170,7 +175,16 @@ def _reduce_run(monoid: Op, identity: Any, x: np.ndarray, axes: tuple[int, ...])
     n = int(np.prod([x.shape[a] for a in axes], dtype=np.int64))
     elements = x.transpose([*kept, *axes]).reshape(*[x.shape[i] for i in kept], n)
     page = _page_in_lanes if x.ndim - 1 in axes else _page_in_turn
-    return np.asarray(_in_pages(page, monoid.reference, elements, identity(dtypes.of(x.dtype))))
+    return np.asarray(_in_pages(page, _combine(monoid, x.dtype), elements, identity(dtypes.of(x.dtype))))
+
+
+@cache
+def _combine(monoid: Op, dtype: np.dtype[Any]) -> Combine:
+    """What combines elements of a type: the NumPy function itself, where the reference of the op only wraps it."""
+    plain = getattr(monoid.reference, "plain", None)
+    if isinstance(plain, np.ufunc) and plain.resolve_dtypes((dtype, dtype, None))[-1] == dtype:
+        return plain
+    return monoid.reference
 
 
 def _reduce(monoid: Op, identity: Any, empty: Any) -> Any:
