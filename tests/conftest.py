@@ -136,10 +136,10 @@ def unnoted() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def tensors() -> None:
     """Native code knows the class of Tensors."""
-    from hologram.backends.native import dispatch
+    from hologram.backends.native import classes
     from hologram.trace.tensor import Tensor
 
-    dispatch.register_tensor_class(Tensor)
+    classes.register_tensor_class(Tensor)
 
 
 @pytest.fixture(scope="module")

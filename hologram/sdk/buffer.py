@@ -9,7 +9,7 @@ import numpy as np
 
 from hologram.backends.native import storage
 from hologram.backends.native.buffer_protocol import has_buffers
-from hologram.backends.native.dispatch import register_buffer_class
+from hologram.backends.native.classes import register_buffer_class
 from hologram.backends.residence import on_host
 from hologram.dlpack import capsule
 from hologram.errors import ArgumentError, DTypeError, FreedBufferError, ShapeError

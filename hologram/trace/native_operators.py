@@ -55,7 +55,7 @@ def make_native() -> None:
 
 def make_reading_native(element: Any, share: Callable[..., None], vectors: dict[Any, dict[int, Any]]) -> None:
     """Replaces methods of Tensors that read elements: see :func:`hologram.backends.native.recording.reading_methods`."""
-    from hologram.backends.native import dispatch
+    from hologram.backends.native import classes
     from hologram.backends.native.module import why_not_native
 
     if why_not_native() is not None:
@@ -64,7 +64,7 @@ def make_reading_native(element: Any, share: Callable[..., None], vectors: dict[
     from hologram.backends.native.code.object_layout import UnknownLayout
 
     try:
-        dispatch.register_tensor_class(Tensor)
+        classes.register_tensor_class(Tensor)
         methods = recording.reading_methods(Tensor, element, share, vectors)
     except UnknownLayout:
         return

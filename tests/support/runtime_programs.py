@@ -143,7 +143,7 @@ sys.path.insert(0, {str(ROOT)!r})
 import numpy as np
 import pytest
 from hologram import dtypes
-from hologram.backends.native import dispatch
+from hologram.backends.native import classes, dispatch
 from hologram.backends.native import pool
 from hologram.backends.native import python_storage
 from hologram.backends.native import storage

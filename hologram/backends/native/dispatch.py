@@ -29,7 +29,7 @@ from hologram.backends.native.code.records import Index as IndexRecord
 from hologram.backends.native.code.records import Output as OutputRecord
 from hologram.backends.native.code.records import Spec as SpecRecord
 from hologram.backends.native.code.scalars import AS_INTEGER, format_of
-from hologram.backends.native.module import METH_FASTCALL, METH_KEYWORDS, METH_O, check_size, immortal, module, why_not_native
+from hologram.backends.native.module import METH_FASTCALL, METH_KEYWORDS, METH_O, check_size, module, why_not_native
 from hologram.backends.native.pool import the_pool
 from hologram.backends.native.replays import Replays, tell_classes
 from hologram.backends.native_lang.language import fields_of, offset_of
@@ -513,22 +513,6 @@ class Dispatch:
         """Forgets all specialisations; calls in flight finish."""
         self._dispatcher.specs = ()
         self._fingerprints, self._indexed = {}, 0
-
-
-def register_tensor_class(cls: type) -> None:
-    """Tells native code which class results have: its slots ``_node``, ``_storage`` and ``_weak`` become None, a Storage and False."""
-    if why_not_native() is not None:
-        return
-    p = module().process
-    p.tensor_node, p.tensor_storage, p.tensor_weak = (slot_offset(cls, name) for name in ("_node", "_storage", "_weak"))
-    p.tensor_type = id(immortal(cls))
-
-
-def register_buffer_class(cls: type) -> None:
-    """Tells native code which class buffers have: its slot ``_storage`` holds a Storage, or None."""
-    if why_not_native() is None:
-        p = module().process
-        p.buffer_storage, p.buffer_type = slot_offset(cls, "_storage"), id(immortal(cls))
 
 
 def block_until_ready(fallback: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hologram.backends.device.storage import DeviceStorage
-from hologram.backends.native import dispatch
+from hologram.backends.native import classes, dispatch
 from hologram.backends.native.dispatch import (
     Argument,
     ArrayLeaf,
@@ -35,7 +35,7 @@ from hologram.trace.tree import Treedef
 if TYPE_CHECKING:
     from hologram.trace.call.specialisation import Specialisation
 
-dispatch.register_tensor_class(Tensor)
+classes.register_tensor_class(Tensor)
 block_until_ready = dispatch.block_until_ready(lazy.block_until_ready)
 
 

@@ -29,7 +29,7 @@ _C_CONTIGUOUS, _F_CONTIGUOUS, _ANY_CONTIGUOUS = 0x20, 0x40, 0x80
 
 
 if why_not_native() is None:  # native code exports what is realised by itself
-    from hologram.backends.native.dispatch import register_tensor_class
+    from hologram.backends.native.classes import register_tensor_class
 
     register_tensor_class(Tensor)
 

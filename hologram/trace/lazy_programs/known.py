@@ -34,9 +34,9 @@ _realise: Callable[..., bool] | None = None  # of native code, once it has been 
 @once
 def _known_expressions() -> Any:
     """What native code knows; None where there is no native code. It needs LLVM, so it is imported when a program has run."""
-    from hologram.backends.native import dispatch, expressions
+    from hologram.backends.native import classes, expressions
 
-    dispatch.register_tensor_class(Tensor)
+    classes.register_tensor_class(Tensor)
     found = expressions.known_expressions(Pending, operands, KNOWN_TO_RULES, MAX_SCALARS)
     if found is not None:
         make_native()

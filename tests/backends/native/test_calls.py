@@ -415,7 +415,7 @@ def test_python_serves_where_native_code_is_off():
         assert d.call is f and not d.add(None)
         code, x = parallel(1), np.arange(50 * CHUNK, dtype=np.float32)
         assert (run_add(code, x) == 2 * x).all()
-        dispatch.register_tensor_class(Tensor)
+        classes.register_tensor_class(Tensor)
         assert dispatch.block_until_ready(f) is f
         with pytest.raises(OutOfMemory):
             storage.empty(aval(dtypes.float32, (1 << 60,)))
