@@ -17,7 +17,9 @@ from hologram.primitives.reductions import PAGE
 SIDE = 16  # items along each side of a group of 256 that rows and columns are dealt out to
 PAD = 4  # elements between rows in shared memory, so that neighbours down a panel lie in different banks
 MAX_ITEM_REGISTERS = 160  # registers, of 4 bytes, that such an item has for what it holds and for the sums of a product
-MIN_PACKED_ROWS = 48  # so many rows at least pay for packing what they share
+MIN_PACKED_ROWS = 48  # so many rows at least pay for packing what they share, ...
+MIN_PACKED_ROWS_OF_LARGE = 16  # ... fewer if it is large: each block of rows then reads it from beyond the second cache, line by line
+LARGE_SHARED_BYTES = 1 << 21
 FAR_BYTES = 1024  # steps from which what rows share is better packed: they touch a page, or a cache set, each
 SHARED_COST = 1.0  # of reading what the rows of a parallel iteration share, in rows: it often comes from the second cache
 PACK_BYTES = 64 * 12288
@@ -85,15 +87,15 @@ class RowRange(NamedTuple):
     terms: ExtentRange = ExtentRange(0, None)
 
 
-def row_ranges(rows: list[Block], tile: CpuTileConfig, packs: bool) -> list[RowRange]:
-    """The ranges that a number of rows may be in, each of which has a nest of its own: one for a number that is known. ``packs``: whether many rows
-    pack what they share."""
+def row_ranges(rows: list[Block], tile: CpuTileConfig, least_packed: int | None) -> list[RowRange]:
+    """The ranges that a number of rows may be in, each of which has a nest of its own: one for a number that is known. ``least_packed``: how many
+    rows at least pack what they share; None: no number does."""
     n = size_of(rows)
     if isinstance(n, int):
-        return [RowRange(_rows_at_once(n, tile), ExtentRange(n, n), n >= MIN_PACKED_ROWS)]
+        return [RowRange(_rows_at_once(n, tile), ExtentRange(n, n), least_packed is not None and n >= least_packed)]
     low, _ = bounds(n)
     least, few = max(low or 0, 0), [r for r in (tile.rows // 2, 2) if r > 1]
-    found = [RowRange(tile.rows, ExtentRange(max(MIN_PACKED_ROWS, tile.rows), None), True)] if packs else []
+    found = [] if least_packed is None else [RowRange(tile.rows, ExtentRange(max(least_packed, tile.rows), None), True)]
     for at_once in dict.fromkeys([tile.rows, *few, 1]):
         most = found[-1].of.least - 1 if found else None
         if most is None or most >= least:
@@ -199,9 +201,9 @@ class TiledSpace(NamedTuple):
 def tiled_columns(space: TiledSpace) -> list[Nest]:
     """The nests of rows that share reads, one for each range of a symbolic number of rows, and of one of terms: a panel of more terms than the
     second-level cache holds is not packed."""
-    ranges = row_ranges(space.sharing, space.tile, True)
+    ranges = row_ranges(space.sharing, space.tile, _least_packed_rows(space))
     if len(ranges) > 1 and not _tiled_column(space, ranges[0]).packs:
-        ranges = row_ranges(space.sharing, space.tile, False)
+        ranges = row_ranges(space.sharing, space.tile, None)
     nests: list[Nest] = []
     for of in ranges:
         nests.append(nest := _tiled_column(space, of))
@@ -209,6 +211,12 @@ def tiled_columns(space: TiledSpace) -> list[Nest]:
         if nest.packs and nest.most_terms is not None:
             nests.append(_tiled_column(space, of._replace(terms=ExtentRange(nest.most_terms + 1, None))))
     return nests
+
+
+def _least_packed_rows(space: TiledSpace) -> int:
+    """How many rows at least pay for packing what they share."""
+    nbytes = size_of(space.reduced) * space.columns.size * space.itemsize
+    return MIN_PACKED_ROWS_OF_LARGE if isinstance(nbytes, int) and nbytes >= LARGE_SHARED_BYTES else MIN_PACKED_ROWS
 
 
 def _tiled_column(space: TiledSpace, of: RowRange) -> Nest:

@@ -80,3 +80,20 @@ def test_what_is_near_is_read_where_it_is() -> None:
     assert "scratch" not in _kernels(lambda a, b: a.T @ b, a, b)
     a, b = _operands((512, 100, 128))  # few lines for a row of tiles: they stay in the first cache
     assert "scratch" not in _kernels(lambda a, b: a.T @ b, a, b)
+
+
+@pytest.mark.parametrize(
+    ("rows", "terms", "columns", "packs"), [(48, 512, 512, True), (32, 512, 512, False), (32, 512, 2048, True), (8, 512, 2048, False)]
+)
+def test_few_rows_pack_what_they_share_where_no_cache_keeps_it(
+    rows: int, terms: int, columns: int, packs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(rows + columns)
+    a, b = rng.standard_normal((rows, terms)).astype(np.float32), rng.standard_normal((terms, columns)).astype(np.float32)
+    f = hg.jit(lambda a, b: hnp.maximum(a @ b, 0))
+    assert ("scratch" in f.lower(a, b).as_text("kernels")) == packs
+    monkeypatch.setattr(tiles, "MIN_PACKED_ROWS", 1 << 30)
+    monkeypatch.setattr(tiles, "MIN_PACKED_ROWS_OF_LARGE", 1 << 30)
+    plain = hg.jit(lambda a, b: (hnp.maximum(a @ b, 0), hnp.float32(0)))
+    assert "scratch" not in plain.lower(a, b).as_text("kernels")
+    np.testing.assert_array_equal(f(a, b), plain(a, b)[0])
