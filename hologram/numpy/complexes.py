@@ -11,13 +11,14 @@ import numpy as np
 
 from hologram import dtypes
 from hologram.ir.node import Node
-from hologram.numpy.arguments import array, wrap
+from hologram.numpy.arguments import array, weakly, wrap
 from hologram.numpy.creation import zeros
 from hologram.numpy.indexing.views import frozen, viewed
 from hologram.primitives import TABLE
 from hologram.primitives.complex import parts as complexes
 from hologram.trace.convert import element_type
-from hologram.trace.recorder import cast_node, constant, record
+from hologram.trace.operators import node_of
+from hologram.trace.recorder import cast_node, constant, number_operand, record
 from hologram.trace.tensor import Tensor
 
 __all__ = ["angle", "conj", "conjugate", "imag", "iscomplex", "iscomplexobj", "isreal", "isrealobj", "real"]
@@ -44,8 +45,9 @@ def real(x: Any, /) -> Tensor:
     >>> hnp.real([1 + 2j, 3])
     Tensor([1., 3.], dtype=float32)
     """
-    node = array(x, "real")
-    return viewed(x, node, real_part(node))
+    t = weakly(x, "real")
+    node = node_of(t)
+    return wrap(real_part(node), True) if t._weak else viewed(x, node, real_part(node))
 
 
 def imag(x: Any, /) -> Tensor:
@@ -54,7 +56,10 @@ def imag(x: Any, /) -> Tensor:
     >>> hnp.imag([1 + 2j, 3])
     Tensor([2., 0.], dtype=float32)
     """
-    node = array(x, "imag")
+    t = weakly(x, "imag")
+    node = node_of(t)
+    if t._weak:
+        return wrap(record(complexes.imag, (node,)) if node.dtype.is_complex else number_operand(0, node.dtype, node.shape), True)
     if node.dtype.is_complex:
         return viewed(x, node, record(complexes.imag, (node,)))
     return frozen(zeros(node.shape, dtype=node.dtype), "a real Tensor has no imaginary part that could change: make it complex first")
@@ -66,7 +71,8 @@ def conj(x: Any, /) -> Tensor:
     >>> hnp.conj([1 + 2j, 3])
     Tensor([1.-2.j, 3.-0.j], dtype=complex64)
     """
-    return wrap(conjugated(array(x, "conj")))
+    t = weakly(x, "conj")
+    return wrap(conjugated(node_of(t)), t._weak)
 
 
 conjugate = conj

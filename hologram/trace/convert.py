@@ -146,6 +146,11 @@ def put(t: Tensor, device: Any) -> Tensor:
     return moved
 
 
+def weak_number(value: Any) -> Tensor:
+    """The weakly typed Tensor of a Python number: what others are pickled as."""
+    return wrap(constant(value, weak_type(dtypes.of_scalar(value))), True)
+
+
 def _made(data: Any, dtype: Any, borrow: bool, strict: bool = False, weak: bool = False) -> Tensor:
     to = None if dtype is None else element_type(dtype)
     if type(data) is Tensor:

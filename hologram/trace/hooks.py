@@ -14,6 +14,7 @@ tensor_beside: Callable[[Any, Any], Any]  # (numbers, dtype): the Tensor of nest
 put: Callable[[Any, Any], Any]  # (tensor, device): as hologram.device_put
 tensor: Callable[..., Any]  # (array): as hologram.tensor
 asarray: Callable[..., Any]  # (array): as hologram.asarray
+weak_number: Callable[[Any], Any]  # (number): the weakly typed Tensor of a Python number
 tensor_of_extent: Callable[[Any], Any]  # (extent): a symbolic extent as a scalar Tensor
 ufunc: Callable[..., Any]  # what __array_ufunc__ gives
 function: Callable[..., Any]  # what __array_function__ gives
@@ -37,6 +38,7 @@ _MODULES = {
     "put": "trace.convert",
     "tensor": "trace.convert",
     "asarray": "trace.convert",
+    "weak_number": "trace.convert",
     "tensor_of_extent": "trace.operators",
     "ufunc": "trace.interchange.numpy_protocols",
     "function": "trace.interchange.numpy_protocols",

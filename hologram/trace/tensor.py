@@ -430,6 +430,8 @@ class Tensor:
         return format(self._scalar("format()").item(), spec) if spec else str(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._weak and not self._aval()[0]:
+            return hooks.weak_number, (self.item(),)  # with all its digits
         return hooks.tensor, (self._view("pickle"),)  # protocol 5 takes the memory as it is
 
     def __copy__(self) -> Tensor:

@@ -24,7 +24,7 @@ from hologram.trace import tree
 from hologram.trace.checks import as_function, integer, items
 from hologram.trace.operators import wrap
 from hologram.trace.recorder import current, record, transforming
-from hologram.trace.tree import Treedef
+from hologram.trace.tree import LEAF, NONE, Treedef
 from hologram.transform.arguments import array_node, cotangent_nodes, result_nodes, tensors
 from hologram.transform.differentiate import in_reverse_mode, push
 from hologram.transform.levels import Level
@@ -333,9 +333,9 @@ class _JvpRule(Rule):
 class custom_vjp(_Custom):  # noqa: N801 - a decorator
     """Decorator that gives ``f`` a reverse derivative of its own: ``f.defvjp(fwd, bwd)``.
 
-    ``fwd(*args)`` gives ``(result, residuals)``; ``bwd(*nondiff, residuals, cotangents)`` the tuple of the arguments' cotangents, None for zero.
-    Forward mode through ``f`` raises DifferentiationError, and so does a derivative by a value that ``f`` reads from around it; forward mode through
-    its gradient differentiates ``fwd`` and ``bwd``.
+    ``fwd(*args)`` gives ``(result, residuals)``; ``bwd(*nondiff, residuals, cotangents)`` the tuple of the arguments' cotangents, None for zeros,
+    also in place of a part of a pytree. Forward mode through ``f`` raises DifferentiationError, and so does a derivative by a value that ``f`` reads
+    from around it; forward mode through its gradient differentiates ``fwd`` and ``bwd``.
 
     >>> @hg.custom_vjp
     ... def clipped(x):
@@ -393,13 +393,40 @@ class _VjpRule(ReverseRule):
         found: list[Node | None] = []
         for value, child in zip(made, children, strict=True):
             like = arguments[len(found) : len(found) + child.leaves]
-            what = "custom_vjp: a cotangent that bwd returned"
-            found += [None] * child.leaves if value is None else cotangent_nodes(value, child, like, what, convert=True)
+            found += _cotangents_or_none(value, child, like)
         return found
 
     def pushed(self, arguments: Sequence[Node], given: Sequence[Node]) -> Sequence[Node]:
         advice = "use grad or vjp, or define a custom_jvp"
         raise located(DifferentiationError(f"a function with a custom_vjp has no derivative in forward mode: {advice}"))
+
+
+def _cotangents_or_none(value: Any, structure: Treedef, like: Sequence[Node]) -> list[Node | None]:
+    """The cotangents that ``bwd`` returned for one argument, whose leaves are ``like``: None for those that are below a None of ``value``."""
+    leaves, found = tree.flatten(value)
+    is_given = _given_leaves(found, structure)
+    if is_given is not None:
+        structure, like = Treedef(tuple, None, (LEAF,) * len(leaves)), [x for x, given in zip(like, is_given, strict=True) if given]
+        value = tuple(leaves)
+    nodes = iter(cotangent_nodes(value, structure, like, "custom_vjp: a cotangent that bwd returned", convert=True))
+    return [next(nodes) if given else None for given in is_given or ()]
+
+
+def _given_leaves(found: Treedef, wanted: Treedef) -> list[bool] | None:
+    """For each leaf of ``wanted`` whether ``found``, which may have None for parts of it, has it too. None where they do not fit."""
+    if found == NONE:
+        return [False] * wanted.leaves
+    if found.kind is not wanted.kind or found.data != wanted.data or len(found.children) != len(wanted.children):
+        return None
+    if wanted == LEAF:
+        return [True]
+    flags: list[bool] = []
+    for below, child in zip(found.children, wanted.children, strict=True):
+        inside = _given_leaves(below, child)
+        if inside is None:
+            return None
+        flags += inside
+    return flags
 
 
 def _pullback_transpose(cotangents: tuple[Node | None, ...], linear: Sequence[bool], *rest: Any) -> tuple[Node | None, ...]:

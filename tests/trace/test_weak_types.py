@@ -151,6 +151,11 @@ USES: dict[str, Callable[[Any, Any], Any]] = {
     "linear": lambda x, c: hg.linearize(lambda s: x * s * c, 2.0)[1](1.0),
     "checkpointed": lambda x, c: hg.jit(hg.checkpoint(lambda x, s: x * s))(x, c),
     "without jit": lambda x, c: _without_jit(x, c),
+    "a copy": lambda x, c: x * hnp.copy(c) * (c.copy() / copy.copy(copy.deepcopy(c))),
+    "pickled": lambda x, c: x * pickle.loads(pickle.dumps(c)),
+    "the real part": lambda x, c: x * hnp.real(c) * (c.real / c.real),
+    "the imaginary part": lambda x, c: x * hnp.imag(c * 1j) + hnp.imag(c),
+    "the conjugate": lambda x, c: x * hnp.conj(c),
 }
 
 
@@ -168,6 +173,47 @@ def test_digits_survive(use: str) -> None:
         np.testing.assert_allclose(np.asarray(USES[use](ONES, c)), ONES * LOG, rtol=3e-16)
     for dtype in (np.float32, hnp.float16):
         assert USES[use](hnp.ones(2, dtype=dtype), hnp.log(C)).dtype == dtype
+
+
+@pytest.mark.parametrize("number", [True, 3, 0.1, 0.1 + 0.7j])
+def test_numbers_are_pickled_as_numbers(number: Any) -> None:
+    made = pickle.loads(pickle.dumps(hnp.asarray(number)))
+    assert made.dtype == hnp.asarray(number).dtype and made.item() == number
+    small = hnp.ones(2, dtype="float16" if type(number) is not complex else "complex64")
+    assert (small * made).dtype == small.dtype
+
+
+UPDATES: dict[str, Callable[[Any], Any]] = {
+    "set": lambda c: c.at[()].set(0.5),
+    "add": lambda c: c.at[...].add(0.5),
+    "add an array": lambda c: c.at[()].add(hnp.ones((), dtype="float32")),
+    "subtract": lambda c: c.at[()].subtract(0.5),
+    "multiply": lambda c: c.at[()].multiply(np.float32(2)),
+    "divide": lambda c: c.at[()].divide(3.0),
+    "power": lambda c: c.at[()].power(2.0),
+    "max": lambda c: c.at[...].max(2),
+    "apply": lambda c: c.at[()].apply(hnp.exp),
+    "get": lambda c: c.at[()].get(),
+    "x[()] = v": lambda c: _assigned(c, (), 0.5),
+    "x[...] = v": lambda c: _assigned(c, ..., np.float64(0.25)),
+    "a carry": lambda c: hg.fori_loop(0, 3, lambda i, k: k.at[()].add(0.5), c),
+    "inside": lambda c: hg.jit(lambda x: x * hnp.log(C).at[()].add(0.5))(hnp.ones((), dtype="float32")),
+}
+
+
+def _assigned(c: Any, key: Any, value: Any) -> Any:
+    c[key] = value
+    return c
+
+
+@pytest.mark.parametrize("use", UPDATES)
+def test_updates_of_numbers_are_of_the_type_that_others_see(use: str) -> None:
+    for read in (False, True):
+        c = hnp.log(C)
+        assert not read or float(c) == LOG
+        found, want = UPDATES[use](c), UPDATES[use](hnp.asarray(LOG, dtype="float32"))
+        assert found.dtype == want.dtype == np.float32 and hnp.sin(found).dtype == np.float32
+        np.testing.assert_allclose(np.asarray(found), np.asarray(want), rtol=1e-6)
 
 
 def test_derivatives_by_numbers() -> None:

@@ -141,6 +141,36 @@ def test_custom_vjp() -> None:
         hg.jacfwd(lambda x: f(0.0, x, x))(1.0)
 
 
+@pytest.mark.parametrize(
+    ("returned", "want"),
+    [
+        ({"a": 1.0, "b": None}, (1, 0, 0)),
+        ({"a": None, "b": (None, 1.0)}, (0, 0, 1)),
+        ({"a": None, "b": None}, (0, 0, 0)),
+        (None, (0, 0, 0)),
+        ({"a": 1.0, "b": (2.0, 3.0)}, (1, 2, 3)),
+    ],
+)
+def test_none_stands_for_zeros_in_place_of_a_part_of_a_pytree(returned: Any, want: Any) -> None:
+    @hg.custom_vjp
+    def f(parameters: Any, x: Any) -> Any:
+        return sum(map(hnp.sum, hg.tree.leaves(parameters))) * x
+
+    backward: Any = lambda _, g: (hg.tree.map(lambda v: v * g * hnp.ones(2), returned), g)  # noqa: E731
+    f.defvjp(lambda parameters, x: (f(parameters, x), None), backward)
+    parameters: Any = {"a": hnp.ones(2), "b": (hnp.ones(2), hnp.ones(2)), "nothing": None}
+    returned = returned and {**returned, "nothing": None}
+    for gradient in (hg.grad(f, (0, 1)), hg.jit(hg.grad(f, (0, 1)))):
+        found, by_x = gradient(parameters, 2.0)
+        assert hg.tree.structure(found) == hg.tree.structure(parameters)
+        close(hnp.stack(hg.tree.leaves(found)), np.repeat(np.array(want)[:, None], 2, axis=1))
+        close(by_x, 1.0)
+    for wrong in ({"a": hnp.ones(2)}, {"a": None, "b": hnp.ones(2), "nothing": None}, [None, None, None]):
+        f.defvjp(lambda parameters, x: (f(parameters, x), None), lambda _, g, wrong=wrong: (wrong, g))
+        with pytest.raises(ArgumentError, match="structure"):
+            hg.grad(f)(parameters, 2.0)
+
+
 def test_shared_arguments_of_a_stack_sum_their_cotangents() -> None:
     @hg.custom_vjp
     def f(x: Any, y: Any) -> Any:

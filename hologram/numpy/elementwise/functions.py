@@ -401,7 +401,8 @@ def copy(x: Any, /) -> Tensor:
     >>> a, b
     (Tensor([1, 2], dtype=int64), Tensor([5, 2], dtype=int64))
     """
-    return wrap(array(x, "copy"))
+    t = weakly(x, "copy")
+    return wrap(node_of(t), t._weak)
 
 
 __all__ = [

@@ -55,7 +55,7 @@ class Updates:
     __slots__ = ("_of",)
 
     def __init__(self, of: Tensor) -> None:
-        self._of = of
+        self._of = as_tensor(of, "at[]") if of._weak else of  # with the digits that others see, as are the results
 
     def __getitem__(self, key: Any) -> Place:
         return Place(self._of, key)
@@ -233,7 +233,7 @@ def _inside(node: Node, chosen: Selection, ndim: int) -> Tensor:
 
 def updated(x: Tensor, key: Any, values: Any) -> Tensor:
     """``x`` after ``x[key] = values``."""
-    return _updated(x, key, values, rows.scatter_set, None)
+    return _updated(as_tensor(x, "x[i] = v") if x._weak else x, key, values, rows.scatter_set, None)
 
 
 def _updated(x: Tensor, key: Any, values: Any, op: Op, mode: str | None) -> Tensor:
