@@ -1,7 +1,7 @@
 """Peepholes: an op and what its operands are, where its steps depend on nothing else. They are the same in every expression.
 
 So it is where all rewrite rules that could fire at the op look no further (:attr:`hologram.graph.rewrite.rewriter.Rule.is_shallow`), where a sum sees
-at once whether its operands are products, which it takes unrounded, and where all arrays have one shape, of extents above 1 if they are reduced.
+at once whether its operands are products, which it takes unrounded, and where what is reduced has extents above 1.
 """
 
 from __future__ import annotations

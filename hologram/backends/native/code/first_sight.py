@@ -1,9 +1,9 @@
 """Native code that runs a small expression at first sight: one that is met for the first time, of ops whose steps are known.
 
 The steps of an op on operands of given types are the same in every expression, as long as no rewrite rule looks further than at the op and what its
-operands are (a *peephole*). Python finds the steps of a peephole once (:mod:`hologram.backends.native.peepholes`). Here expressions are made of them:
-of arrays of one shape, and scalars, without two nodes that are equal, as these would be one. An expression that comes again is Python's, which finds
-out whether it is worth a program of its own.
+operands are (a *peephole*). Python finds the steps of a peephole once (:mod:`hologram.backends.op_by_op.native_peepholes`). Here expressions are made of them:
+of elementwise ops and reductions of all elements, without two nodes that are equal, as these would be one. An expression that comes again is
+Python's, which finds out whether it is worth a program of its own.
 """
 
 from __future__ import annotations
@@ -50,11 +50,12 @@ Steps, PeepholeSteps = Array[Step], Array[PeepholeStep]
 STEP_WORDS = size_of(Step) // 8
 MAX_NS = 25_000  # of a run: what takes longer is worth counting
 STEP_NS = 100  # of a step, besides its elements
+MAX_ELEMENTS = 1 << 20  # of a node
 ALIGNMENT = 64  # of intermediates
 ELEMENT_BYTES = 8  # of the largest type
 
-# Of each node: the place of its words in the exact key; the nodes by depth; the peephole; whether it is computed; where its value is.
-OFFSETS, ORDER, FOUND, NEEDED, PLACES = 0, SIGHT_NODES, 2 * SIGHT_NODES, 3 * SIGHT_NODES, 4 * SIGHT_NODES
+# Of each node: the place of its words in the exact key; the nodes by depth; the peephole; whether it is computed; where its value is; its elements.
+OFFSETS, ORDER, FOUND, NEEDED, PLACES, COUNTS = 0, SIGHT_NODES, 2 * SIGHT_NODES, 3 * SIGHT_NODES, 4 * SIGHT_NODES, 5 * SIGHT_NODES
 # Of an operand of a step: the number of an input, INNER + 2 i + j for input j of input i, CONSTANT + k, or -1 - k for what step k of the op gave.
 INNER, CONSTANT = 16, 64
 MAX_STEPS = 6  # of an op
@@ -165,39 +166,38 @@ def shape_of(context: Context, node: i64) -> ptr:
 
 
 @native
-def is_same_shape(a: ptr, b: ptr) -> i64:
-    if a == b:
-        return 1
-    if Sized(a).size != Sized(b).size:
-        return 0
-    for i in range(Sized(a).size):
-        if PyLong_AsLongLong(Pointers(offset(a, layout.tuple_items))[i]) != PyLong_AsLongLong(Pointers(offset(b, layout.tuple_items))[i]):
+def elements_of_shape(shape: ptr) -> i64:
+    """How many elements an array has; 0 where it is too large to be looked at, too."""
+    found = 1
+    for i in range(Sized(shape).size):
+        extent = PyLong_AsLongLong(Pointers(offset(shape, layout.tuple_items))[i])
+        if extent < 1 or extent > MAX_ELEMENTS:
+            PyErr_Clear()
+            return 0
+        found *= extent
+        if found > MAX_ELEMENTS:
+            return 0
+    return found
+
+
+@native
+def count_elements(context: Context) -> i64:
+    """Fills in how many elements nodes have. Zero where one has none, or too many."""
+    for i in range(context.position):
+        nodes_of(context, COUNTS)[i] = elements_of_shape(shape_of(context, i))
+        if nodes_of(context, COUNTS)[i] == 0:
             return 0
     return 1
 
 
 @native
-def count_elements(context: Context) -> i64:
-    """How many elements each array of the expression has, all of one shape; 1 where there are only scalars; 0 where shapes differ."""
-    shape: ptr = None
-    for i in range(context.position):
-        own = shape_of(context, i)
-        if Sized(own).size != 0:
-            if shape is None:
-                shape = own
-            elif is_same_shape(shape, own) == 0:
-                return 0
-    if shape is None:
-        return 1
-    found = 1
-    for i in range(Sized(shape).size):
-        extent = PyLong_AsLongLong(Pointers(offset(shape, layout.tuple_items))[i])
-        if extent < 1 or extent > MAX_NS * 1000:
-            PyErr_Clear()
-            return 0
-        found *= extent
-        if found > MAX_NS * 1000:
-            return 0
+def work_of(context: Context, node: i64) -> i64:
+    """How many elements the steps of a node compute, or reduce."""
+    found = nodes_of(context, COUNTS)[node]
+    for i in range(inputs_of(context, node)):
+        count = nodes_of(context, COUNTS)[input_of(context, node, i)]
+        if count > found:
+            found = count
     return found
 
 
@@ -349,25 +349,24 @@ def find_peephole(context: Context, node: i64) -> Peephole:
 
 
 @native
-def is_reducible(context: Context, n: i64) -> i64:
-    """Whether arrays have no axis of one element, and are short enough to be reduced in one piece."""
-    for i in range(context.position):
-        shape = shape_of(context, i)
-        for j in range(Sized(shape).size):
-            if PyLong_AsLongLong(Pointers(offset(shape, layout.tuple_items))[j]) < 2:
-                return 0
-    return 1 if n <= PAGE else 0
+def is_reducible(context: Context, node: i64) -> i64:
+    """Whether an array has no axis of one element, and is short enough to be reduced in one piece."""
+    shape = shape_of(context, node)
+    for i in range(Sized(shape).size):
+        if PyLong_AsLongLong(Pointers(offset(shape, layout.tuple_items))[i]) < 2:
+            return 0
+    return 1 if nodes_of(context, COUNTS)[node] <= PAGE else 0
 
 
 @native
-def find_peepholes(context: Context, n: i64) -> i64:
-    """Fills in the peepholes of the nodes. Zero where one is not known, or does not hold for arrays of ``n`` elements."""
+def find_peepholes(context: Context) -> i64:
+    """Fills in the peepholes of the nodes. Zero where one is not known, or does not hold for an array of that shape."""
     for i in range(context.position):
         nodes_of(context, NEEDED)[i] = 1 if i < exact_key(context)[0] else 0
         nodes_of(context, FOUND)[i] = 0
         if is_computed(context, i) != 0:
             found = find_peephole(context, i)
-            if found is None or (found.is_reduction != 0 and is_reducible(context, n) == 0):
+            if found is None or (found.is_reduction != 0 and is_reducible(context, input_of(context, i, 0)) == 0):
                 return 0
             nodes_of(context, FOUND)[i] = integer(found)
     return 1
@@ -426,21 +425,27 @@ def place_sources(context: Context, slots: Array[ptr]) -> i64:
 
 
 @native
-def cost_and_scratch(context: Context, n: i64) -> i64:
+def cost_and_scratch(context: Context) -> i64:
     """Bytes that kernels take of the arena, aligned; -1 where a run takes too long."""
     ps = 0
     scratch = 0
     for i in range(context.position):
         if nodes_of(context, NEEDED)[i] != 0 and is_computed(context, i) != 0:
             found = peephole_of(context, i)
-            ps += found.n_steps * STEP_NS * 1000 + found.cost_ps * n
+            ps += found.n_steps * STEP_NS * 1000 + found.cost_ps * work_of(context, i)
             if found.arena_bytes > scratch:
                 scratch = found.arena_bytes
     return -1 if ps > MAX_NS * 1000 else (scratch + ALIGNMENT - 1) & -ALIGNMENT
 
 
 @native
-def place_results(context: Context, n: i64, first: i64, scratch: i64) -> i64:
+def bytes_of(n: i64) -> i64:
+    """Room for ``n`` elements, aligned."""
+    return (n * ELEMENT_BYTES + ALIGNMENT - 1) & -ALIGNMENT
+
+
+@native
+def place_results(context: Context, first: i64, scratch: i64) -> i64:
     """Places of what is computed: roots in slots from the ``first`` on, others in the arena, whose bytes it gives."""
     end = scratch
     places = nodes_of(context, PLACES)
@@ -450,7 +455,7 @@ def place_results(context: Context, n: i64, first: i64, scratch: i64) -> i64:
                 places[i] = first + i
             else:
                 places[i] = -1 - end
-                end += (n * ELEMENT_BYTES + ALIGNMENT - 1) & -ALIGNMENT
+                end += bytes_of(nodes_of(context, COUNTS)[i])
     return end
 
 
@@ -463,45 +468,45 @@ def constant_slot(context: Context, address: ptr) -> i64:
 
 
 @native
-def place_between(n: i64, between: i64, step: i64) -> i64:
-    """The place of what a step of an op gives to later ones; the first is ``between`` bytes from the start of the arena."""
-    return -1 - (between + step * ((n * ELEMENT_BYTES + ALIGNMENT - 1) & -ALIGNMENT))
+def place_between(context: Context, node: i64, between: i64, step: i64) -> i64:
+    """The place of what a step of a node gives to later ones; the first is ``between`` bytes from the start of the arena."""
+    return -1 - (between + step * bytes_of(work_of(context, node)))
 
 
 @native
-def operand_place(context: Context, node: i64, word: i64, n: i64, between: i64) -> i64:
+def operand_place(context: Context, node: i64, word: i64, between: i64) -> i64:
     if word < 0:
-        return place_between(n, between, -1 - word)
+        return place_between(context, node, between, -1 - word)
     if word >= CONSTANT:
         return constant_slot(context, peephole_of(context, node).constants[word - CONSTANT])
     return nodes_of(context, PLACES)[operand_of(context, node, word)]
 
 
 @native
-def write_step(context: Context, node: i64, i: i64, record: Step, words: Array[i64], n: i64, between: i64) -> void:
+def write_step(context: Context, node: i64, i: i64, record: Step, words: Array[i64], between: i64) -> void:
     """Fills in the record of step ``i`` of a node, whose arrays are at ``words``."""
     step = peephole_of(context, node).steps[i]
     record.graph = step.graph
     record.loop = step.loop
     record.data = step.data
-    record.count = n if step.is_array != 0 else 1
+    record.count = nodes_of(context, COUNTS)[node] if step.is_array != 0 else 1
     record.n_operands = step.n_operands
     record.result_at = step.result_at
     record.places = words
     for j in range(step.n_operands):
-        words[j] = operand_place(context, node, step.operands[j], n, between)
+        words[j] = operand_place(context, node, step.operands[j], between)
     is_last = i + 1 == peephole_of(context, node).n_steps
-    words[step.n_operands] = nodes_of(context, PLACES)[node] if is_last else place_between(n, between, i)
+    words[step.n_operands] = nodes_of(context, PLACES)[node] if is_last else place_between(context, node, between, i)
     args = Words(offset(words, (step.n_operands + 1) << 3))
     copy(args, step.args, step.n_args << 3)
     if step.size_at != 0:
-        args[step.size_at] = n
+        args[step.size_at] = work_of(context, node)
     record.args = Pointers(args)
     record.strides = step.strides
 
 
 @native
-def write_steps(context: Context, n: i64, between: i64) -> i64:
+def write_steps(context: Context, between: i64) -> i64:
     """Writes the steps of the nodes that are needed; how many there are, 0 where there is no room."""
     records = offset(context.words, STEPS_AT << 3)
     count = 0
@@ -515,9 +520,18 @@ def write_steps(context: Context, n: i64, between: i64) -> i64:
                 end -= step.n_operands + 1 + step.n_args
                 if end < (count + 1) * STEP_WORDS or context.numbers + step.n_operands > MAX_SLOTS:
                     return 0
-                write_step(context, node, i, Steps(records)[count], Words(offset(records, end << 3)), n, between)
+                write_step(context, node, i, Steps(records)[count], Words(offset(records, end << 3)), between)
                 count += 1
     return count
+
+
+@native
+def most_work(context: Context) -> i64:
+    found = 1
+    for i in range(context.position):
+        if nodes_of(context, COUNTS)[i] > found:
+            found = nodes_of(context, COUNTS)[i]
+    return found
 
 
 @native
@@ -582,16 +596,16 @@ def run_steps_of(context: Context, slots: Array[ptr], first: i64, arena_bytes: i
 
 
 @native
-def compose(context: Context, n: i64, scratch: i64) -> i64:
+def compose(context: Context, scratch: i64) -> i64:
     """Writes the program of an expression whose peepholes are known, and runs it. As :func:`run_at_sight`."""
     slots = Pointers(offset(context.words, SLOTS_AT << 3))
     first = place_sources(context, slots)
-    end = place_results(context, n, first, scratch)
+    end = place_results(context, first, scratch)
     context.numbers = first + 2 * exact_key(context)[0] + 2  # of slots: those for numbers follow the roots, their Storages, and room for a call
-    context.n_steps = write_steps(context, n, end)
+    context.n_steps = write_steps(context, end)
     if context.n_steps == 0:
         return 0
-    arena_bytes = end + MAX_STEPS * (n * ELEMENT_BYTES + ALIGNMENT)
+    arena_bytes = end + MAX_STEPS * bytes_of(most_work(context))
     return 1 if run_steps_of(context, slots, first, arena_bytes, flags_of(context)) != 0 else -1
 
 
@@ -602,15 +616,14 @@ def run_at_sight(context: Context, n_key: i64) -> i64:
     fingerprint = fingerprint_of_key(exact_key(context), n_key)
     if expressions.sights[fingerprint & expressions.sights_mask] == fingerprint or find_nodes(context) == 0:
         return 0
-    n = count_elements(context)
-    if n == 0 or has_equal_nodes(context) != 0 or find_peepholes(context, n) == 0:
+    if count_elements(context) == 0 or has_equal_nodes(context) != 0 or find_peepholes(context) == 0:
         return 0
     order_nodes(context)
     mark_needed(context)
-    scratch = cost_and_scratch(context, n)
+    scratch = cost_and_scratch(context)
     if scratch < 0:
         return 0
-    done = compose(context, n, scratch)
+    done = compose(context, scratch)
     if done > 0:
         expressions.sights[fingerprint & expressions.sights_mask] = fingerprint
         expressions.n_sights += 1
