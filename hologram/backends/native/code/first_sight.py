@@ -1,9 +1,9 @@
 """Native code that runs a small expression at first sight: one that is met for the first time, of ops whose steps are known.
 
 The steps of an op on operands of given types are the same in every expression, as long as no rewrite rule looks further than at the op and what its
-operands are (a *peephole*). Python finds the steps of a peephole once (:mod:`hologram.backends.op_by_op.native_peepholes`). Here expressions are made of them:
-of elementwise ops and reductions of all elements, without two nodes that are equal, as these would be one. An expression that comes again is
-Python's, which finds out whether it is worth a program of its own.
+operands are (a *peephole*). Python finds the steps of a peephole once (:mod:`hologram.backends.op_by_op.native_peepholes`). Here expressions are made
+of them: of elementwise ops and reductions of all elements, without two nodes that are equal, as these would be one. An expression that comes again
+is Python's, which finds out whether it is worth a program of its own.
 """
 
 from __future__ import annotations
