@@ -160,8 +160,13 @@ def _forms(x: Any, steps: Sequence[PeepholeStep]) -> list[StepForm] | None:
 
 def _is_for_all_sizes(form: StepForm, part: Node) -> bool:
     if part.op.kind == "reduce":
-        return bool(form.graph) and sorted(_sizes(form)) == [1, part.inputs[0].size]
-    return bool(form.loop) or (bool(form.graph) and form.n_sizes == bool(part.shape))
+        return bool(form.graph) and sorted(_sizes(form)) == [1, _work(part)]
+    return bool(form.loop) or (bool(form.graph) and _sizes(form) == ((_work(part),) if part.shape else ()))
+
+
+def _work(part: Node) -> Any:
+    """How many elements a step computes, or reduces."""
+    return part.inputs[0].size if part.op.kind == "reduce" else part.size
 
 
 def _sizes(form: StepForm) -> tuple[int, ...]:
@@ -170,7 +175,7 @@ def _sizes(form: StepForm) -> tuple[int, ...]:
 
 def _size_at(form: StepForm, part: Node) -> int:
     """Where a kernel takes the number of elements of arrays."""
-    return form.result_at + 1 + _sizes(form).index(part.inputs[0].size) if form.n_sizes else 0
+    return form.result_at + 1 + _sizes(form).index(_work(part)) if form.n_sizes else 0
 
 
 def _packed(fingerprint: int, key: bytes, steps: Sequence[PeepholeStep], forms: Sequence[StepForm], constants: Mapping[Node, Any]) -> Any:

@@ -161,7 +161,7 @@ def test_reductions_and_quotients(name: str, shape: tuple[int, ...], monkeypatch
 def test_arrays_of_several_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ready_kernels, "REFERENCE_USES", 0)
     _teach(lambda x, y: hnp.sum(hnp.exp(x)) * y - hnp.max(y), lambda x, y: x / 0.7 - y)
-    a, b = X[:30].reshape(5, 6), Y[:8]
+    a, b = X[:30], Y[:8]
 
     def f(a: Any, b: Any) -> Any:
         return hnp.sum(hnp.exp(a)) * (b / 0.3) - hnp.max(a)
@@ -252,6 +252,9 @@ UNARY: tuple[Callable[[Any], Any], ...] = (
     hnp.max,
     lambda x: x - hnp.mean(x),
     lambda x: x * hnp.exp(-hnp.sum(x * x)),
+    lambda x: hnp.sum(x) * x - 0.3,
+    lambda x: hnp.logaddexp(0.3, x),
+    lambda x: hnp.arctan2(hnp.max(x), x),
 )
 BINARY: tuple[Callable[[Any, Any], Any], ...] = (
     lambda x, y: x + y,
@@ -260,7 +263,7 @@ BINARY: tuple[Callable[[Any, Any], Any], ...] = (
     hnp.maximum,
     hnp.minimum,
     lambda x, y: hnp.where(x > y, x, y),
-    lambda x, y: (x > y) | (x < 0.5),
+    lambda x, y: hnp.where((x > y) | (x < 0.5), x, 0.3),
     lambda x, y: x / y,
     lambda x, y: hnp.sum(x * y),
 )
