@@ -99,10 +99,13 @@ def _reduce(op: Op, x: Any, names: Names, number: Callable[[Any, int], Any]) -> 
     over = _over(names, op.name)
     leaves, structure = tree.flatten(x)
     arrays = [i for i, leaf in enumerate(leaves) if type(leaf) not in (bool, int, float, complex)]
-    nodes = [strong_node(leaves[i], op.name) for i in arrays]
-    nodes = [cast_node(n, dtypes.int64) if n.dtype.kind == "b" else n for n in nodes]
+    given = [strong_node(leaves[i], op.name) for i in arrays]
+    counts = op is ops.psum
+    nodes = [cast_node(n, dtypes.int64 if counts else dtypes.uint8) if n.dtype.kind == "b" else n for n in given]
     for one in over:
         nodes = _emit(op, nodes, one) if nodes else []
+    if not counts:
+        nodes = [cast_node(n, g.dtype) for n, g in zip(nodes, given, strict=True)]
     reduced = dict(zip(arrays, nodes, strict=True))
     return tree.unflatten(structure, [wrap(reduced[i]) if i in reduced else number(leaf, _size(over)) for i, leaf in enumerate(leaves)])
 
@@ -135,7 +138,7 @@ def pmean(x: Any, axis_name: Names) -> Any:
 
 
 def pmax(x: Any, axis_name: Names) -> Any:
-    """Maximum of ``x``, element by element, over all examples or ranks along named axes; NaN where one is NaN. It has no derivative.
+    """Maximum of ``x``, element by element, over all examples or ranks along named axes; NaN where one is NaN; a bool of bools. It has no derivative.
 
     >>> hg.vmap(lambda x: hg.lax.pmax(x, "i"), axis_name="i", out_axes=None)(hnp.asarray([1.0, 3.0]))
     Tensor(3., dtype=float32)
@@ -144,7 +147,7 @@ def pmax(x: Any, axis_name: Names) -> Any:
 
 
 def pmin(x: Any, axis_name: Names) -> Any:
-    """Minimum of ``x``, element by element, over all examples or ranks along named axes; NaN where one is NaN. It has no derivative.
+    """Minimum of ``x``, element by element, over all examples or ranks along named axes; NaN where one is NaN; a bool of bools. It has no derivative.
 
     >>> hg.vmap(lambda x: hg.lax.pmin(x, "i"), axis_name="i", out_axes=None)(hnp.asarray([1.0, 3.0]))
     Tensor(1., dtype=float32)

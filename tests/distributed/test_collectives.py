@@ -173,6 +173,16 @@ def test_numbers_bools_and_constants() -> None:
     np.testing.assert_array_equal(np.asarray(ones), np.full((3, 2), 3))
 
 
+@pytest.mark.parametrize("name", [n for n in CASES if not n.startswith(("psum", "axis"))])
+def test_bools_stay_bools(name: str) -> None:
+    """Extremes of them, as in NumPy, and what moves them: between ranks, and over an axis of a vmap. A sum counts them."""
+    case, x = CASES[name], rng.integers(0, 2, (N, *SHAPE)).astype(bool)
+    want = case.meaning(x)
+    for found in (np.stack(on_ranks(case.run, x, (N,), "i", "i")), np.asarray(hg.vmap(lambda one: case.run(one, "i"), axis_name="i")(x))):
+        assert found.dtype == bool
+        np.testing.assert_array_equal(found, want)
+
+
 @pytest.mark.parametrize(
     ("run", "error", "message"),
     [
