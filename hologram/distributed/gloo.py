@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from hologram.distributed.messages import ROOM_BYTES, Message, Post, tag_of
-from hologram.distributed.watch import END, Watch
+from hologram.distributed.watch import END, Fault, Watch
 from hologram.errors import DistributedError, DistributedTimeoutError
 from hologram.support.world import Call, Network
 
@@ -63,7 +63,7 @@ class GlooWorld:
                 try:
                     messages.sent.append(self.post.send(data, rank, tag_of(call.text, phase, data.size)))
                 except RuntimeError as e:
-                    raise self._lost(rank, call, e) from None
+                    raise self._fault(rank, call, e) from None
             for rank, data in receives.items():
                 if data.size <= ROOM_BYTES:
                     self._receive(messages, rank, data, phase)
@@ -76,7 +76,7 @@ class GlooWorld:
         try:
             messages.received.append(self.post.receive(data, rank, tag_of(messages.call.text, phase, data.size)))
         except RuntimeError as e:
-            raise self._lost(rank, messages.call, e) from None
+            raise self._fault(rank, messages.call, e) from None
 
     def fail(self, error: BaseException, messages: Any = None) -> None:
         """No other collective runs; memory of messages under way stays."""
@@ -96,17 +96,24 @@ class GlooWorld:
             message.wait(self._wait_at_most)
         except RuntimeError as e:
             self.watch.require_alike()
-            text = str(e)
-            if any(word in text.lower() for word in _LATE):
-                late = f"{self.names[message.rank]} did not come to it within {self.timeout:g} s"
-                raise DistributedTimeoutError(f"rank {self.rank}, in {call}: {late}") from None
-            raise self._lost(message.rank, call, e) from None
+            raise self._fault(message.rank, call, e) from None
         finally:
             self.watch.goes_on(number)
 
-    def _lost(self, rank: int, call: Call, error: RuntimeError) -> DistributedError:
+    def _fault(self, rank: int, call: Call, error: RuntimeError) -> DistributedError:
+        """The error of a message from or to ``rank``. It names the rank that was at fault first: others stop after it, and are lost or late, too."""
+        first = self.watch.first_fault()
+        if first is None:
+            first = self.watch.first_fault(self._found(rank, error))
+        assert first is not None
+        kind = DistributedTimeoutError if first.is_late else DistributedError
+        return kind(f"rank {self.rank}, in {call}: {first.text}" + (f" (found by rank {first.by})" if first.by != self.rank else ""))
+
+    def _found(self, rank: int, error: RuntimeError) -> Fault:
+        if any(word in str(error).lower() for word in _LATE):
+            return Fault(self.rank, True, f"{self.names[self.watch.hanging(rank)]} did not come to it within {self.timeout:g} s")
         reason = re.sub(r"^\[.*?\] *|\. This is typically.*", "", str(error), flags=re.DOTALL)  # without Gloo's own file, and its advice
-        return DistributedError(f"rank {self.rank}, in {call}: {self.names[rank]} is lost: {reason}")
+        return Fault(self.rank, False, f"{self.names[rank]} is lost: {reason}")
 
     def end(self) -> None:
         """The process leaves the others. Threads in a collective are told so, and have then left the engine. The process groups are no longer the

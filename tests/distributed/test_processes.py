@@ -53,6 +53,8 @@ def run(size: int, fault: str, timeout: float) -> dict[int, dict[str, Any]]:
             ["rank 0, in psum of float32[3] over 'i' of 2 at program.py", "rank 1 (host ", "is lost"],
         ),
         (2, "hangs", 2.0, "DistributedTimeoutError", ["rank 1 (host ", "did not come to it within 2 s"]),
+        (4, "dies", 60.0, "DistributedError", ["rank 1 (host ", "is lost"]),
+        (4, "hangs", 4.0, "DistributedTimeoutError", ["rank 1 (host ", "did not come to it within 4 s"]),
     ],
 )
 def test_processes_have_the_bits_of_simulated_ranks_and_end_together(size: int, fault: str, timeout: float, error: str, texts: list[str]) -> None:
@@ -63,7 +65,7 @@ def test_processes_have_the_bits_of_simulated_ranks_and_end_together(size: int, 
     for rank in range(size):
         if rank != 1:
             assert said[rank]["error"] == error and said[rank]["seconds"] < 30, said[rank]
-    assert all(text in said[0]["message"] for text in texts), said[0]["message"]
+            assert all(text in said[rank]["message"] for text in texts), said[rank]["message"]
 
 
 @needs_torch
