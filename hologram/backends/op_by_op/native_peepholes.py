@@ -26,7 +26,7 @@ from hologram.ir.op import TABLE, Op
 from hologram.settings import listeners
 from hologram.support.once import once
 
-MAX_PEEPHOLES = 1024
+MAX_PEEPHOLES = 1024  # after which all are forgotten, and learnt anew
 SIGHTS = 1024  # expressions that are remembered to have run at first sight, a power of 2
 PS_OF_ELEMENT = 250  # for each unit of an op's cost
 MAX_INPUTS = 8  # of an op
@@ -42,7 +42,8 @@ class KnownPeepholes:
         self._state = state = m.expressions
         self._table = _table(2 * MAX_PEEPHOLES)
         self._kept: list[Any] = []  # records, and what they refer to
-        self._keys: set[bytes] = set()  # those that need no second look
+        self._keys: set[bytes] = set()
+        self._others: set[bytes] = set()  # keys of nodes whose steps depend on more
         self._known_ops: set[Op] = set()
         self._op_records = _op_records()
         self._sights = _table(SIGHTS)
@@ -58,7 +59,7 @@ class KnownPeepholes:
         self._state.n_peepholes = 0
         for table in (self._table, self._sights):
             ctypes.memset(table, 0, ctypes.sizeof(table))
-        self._kept, self._keys = [], set()
+        self._kept, self._keys, self._others = [], set(), set()
         self._state.peepholes_kept = id(self._kept)
 
     @property
@@ -72,13 +73,14 @@ class KnownPeepholes:
             if x.op.kind in KINDS and x.op not in self._known_ops:
                 self._know(x.op)
         keys = self._keys_of(roots, nodes)
-        new = {x: key for x, key in keys.items() if key not in self._keys}
-        if not new:
-            return
-        found = steps()
+        new = {x: key for x, key in keys.items() if key not in self._keys and key not in self._others}
+        found = steps() if new else {}
+        if len(self._keys) + len(new) > MAX_PEEPHOLES or len(self._others) > MAX_PEEPHOLES:
+            self.clear()
         for x, key in new.items():
-            forms = _forms(x, found[x]) if x in found else None
-            if forms is not None and len(self._keys) < MAX_PEEPHOLES and key not in self._keys:
+            if x not in found:
+                self._others.add(key)
+            elif key not in self._keys and (forms := _forms(x, found[x])) is not None:
                 self._add(key, found[x], forms)
 
     def _know(self, op: Op) -> None:
@@ -106,9 +108,9 @@ class KnownPeepholes:
         fingerprint = _fingerprint(key)
         constants = {x: storage.of_bits(aval(x.dtype, ()), x.attrs[1]) for s in steps for x in s.operands if isinstance(x, Node)}
         record = _packed(fingerprint, key, steps, forms, constants)
-        place = fingerprint & (2 * MAX_PEEPHOLES - 1)
+        place = fingerprint & (len(self._table) - 1)
         while self._table[place]:
-            place = (place + 1) & (2 * MAX_PEEPHOLES - 1)
+            place = (place + 1) & (len(self._table) - 1)
         node = steps[-1].part
         self._kept.append((record, node.op, node.attrs, [f.kept for f in forms], constants))
         self._keys.add(key)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.native.module import why_not_native
-from hologram.backends.op_by_op import ready_kernels
+from hologram.backends.op_by_op import native_peepholes, ready_kernels
 from hologram.backends.op_by_op.native_peepholes import known_peepholes
 from hologram.settings import override
 from hologram.trace import lazy
@@ -298,3 +298,16 @@ def test_any_expressions_have_the_bits_of_compiled_ones(drawn: list[list[tuple[i
         assert a.dtype == b.dtype and a.shape == b.shape, p
         np.testing.assert_array_equal(a, b, err_msg=str(p))
         np.testing.assert_array_equal(np.signbit(a), np.signbit(b)) if a.dtype.kind == "f" else None
+
+
+def test_there_is_an_end_of_what_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each integer is another peephole. When there are too many, all are forgotten."""
+    monkeypatch.setattr(native_peepholes, "MAX_PEEPHOLES", 20)
+    x = hg.tensor(np.arange(7))
+    for k in range(3, 60):
+        np.testing.assert_array_equal(np.asarray(abs(x * k) + k), np.arange(7) * k + k)
+        assert known_peepholes()._state.n_peepholes <= 20
+    before = _runs()
+    _teach(lambda x, y: hnp.sin(x) * y, lambda x, y: hnp.exp(x))
+    np.testing.assert_array_equal(np.asarray(hnp.exp(hnp.sin(hg.tensor(X)))), np.asarray(hnp.exp(hg.tensor(np.asarray(hnp.sin(hg.tensor(X)))))))
+    assert _runs() > before
