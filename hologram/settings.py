@@ -24,6 +24,7 @@ _CHANGE_CODE = (
 )  # fmt: skip
 MAX_CODEGEN_LEVEL = 2
 listeners: list[Callable[[], None]] = []  # called when a field has changed that native code follows
+field_listeners: dict[str, list[Callable[[], None]]] = {"op_by_op": []}  # called when one field has changed
 
 
 _OFF, _ON = ("0", "false", "no", "off", ""), ("1", "true", "yes", "on")
@@ -116,9 +117,11 @@ class Settings:
         if name in _CHANGE_CODE:
             code = [getattr(self, n, None) for n in _CHANGE_CODE]
             object.__setattr__(self, "code", (*code[:-1], ",".join(code[-1] or ())))  # the packages as a text, whose hash Python keeps
-        if name in _CHANGE_CODE or name in ("debug", "native", "memory_limit", "nans", "progress", "op_by_op"):
+        if name in _CHANGE_CODE or name in ("debug", "native", "memory_limit", "nans", "progress"):
             for listener in listeners:
                 listener()
+        for listener in field_listeners.get(name, ()):
+            listener()
 
 
 def variable(field_name: str) -> str:

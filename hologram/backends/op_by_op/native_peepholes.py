@@ -23,7 +23,7 @@ from hologram.backends.op_by_op.peepholes import KINDS, Operand, PeepholeStep, o
 from hologram.ir.aval import aval
 from hologram.ir.node import Node
 from hologram.ir.op import TABLE, Op
-from hologram.settings import listeners
+from hologram.settings import field_listeners, listeners
 from hologram.support.once import once
 
 MAX_PEEPHOLES = 1024  # after which all are forgotten, and learnt anew
@@ -53,6 +53,7 @@ class KnownPeepholes:
         self._state.peepholes_kept = id(self._kept)
         self._find_keys = m.builtin("hg_peephole_keys", "peephole_keys", METH_FASTCALL)
         listeners.append(self.clear)
+        field_listeners["op_by_op"].append(self.clear)
 
     def clear(self, _: Any = None) -> None:
         """Forgets all peepholes; runs under way finish."""

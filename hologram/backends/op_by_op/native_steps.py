@@ -21,7 +21,7 @@ from hologram.backends.native.code.records import Step as StepRecord
 from hologram.backends.native.module import Record, module
 from hologram.backends.native_lang.language import fields_of, size_of
 from hologram.backends.op_by_op import ready_kernels
-from hologram.backends.op_by_op.program import Draft, KnownStep, OpByOp, Step
+from hologram.backends.op_by_op.program import Draft, KnownStep, OpByOp, Step, use_of
 from hologram.ir.aval import Aval
 from hologram.ir.node import Node
 from hologram.ir.op import Op, Shape
@@ -213,7 +213,9 @@ def _of_function(function: Any, attrs: tuple[Any, ...], x: Node) -> StepForm | N
 def _with_kernel(draft: Draft) -> StepForm | None:
     """A step by a ready kernel, which is compiled if there is none."""
     x = draft.node
-    use = ready_kernels.elementwise(x) if x.op.kind == "elementwise" else draft.use
+    use = draft.use
+    if x.op.kind == "elementwise" or isinstance(use, KnownStep):
+        use = use_of(x) if x.op.kind in ("elementwise", "reduce") else None
     if not isinstance(use, ready_kernels.Use):
         return None
     return _of_function(*ready_kernels.kernel(use.signature).at(use.sizes), x)

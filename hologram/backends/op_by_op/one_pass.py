@@ -18,6 +18,8 @@ from hologram.backends.op_by_op.peepholes import Legalized
 from hologram.backends.op_by_op.program import Draft, OpByOp, constants_of, legalized, op_by_op, operands_of, ready_draft, step_of
 from hologram.errors import CompileError
 from hologram.graph.canonical.normal_form import RULES, USERS_FIRST
+from hologram.graph.legalize.reductions import needs_cut
+from hologram.graph.legalize.short_reductions import is_short_horizontal
 from hologram.graph.legalize.variation import Variation
 from hologram.graph.multiply_add import LOOKED_THROUGH, fused_sum, product_of
 from hologram.graph.rewrite.engine import count_users
@@ -84,7 +86,7 @@ def _is_whole_reduction(x: Node) -> bool:
     n = prod(y.shape)
     if not isinstance(n, int) or not 1 < n <= PAGE or y.dtype.is_narrow_float:
         return False
-    return y.op.name not in _MOVED_SUMS
+    return y.op.name not in _MOVED_SUMS and not needs_cut((), (), n, False) and not is_short_horizontal(y, x.attrs[0])
 
 
 class _Pass:

@@ -267,19 +267,22 @@ def operands_of(x: Node) -> tuple[Node, ...]:
     return x.inputs if product is None else product.node.inputs
 
 
+def use_of(x: Node) -> Use:
+    """The use of a kernel by a node that computes elements one by one, or reduces all of them."""
+    if x.op.kind == "elementwise":
+        return ready_kernels.elementwise(x)
+    operands = operands_of(x)
+    return ready_kernels.along_axes(x, x.attrs[0], operands, None if operands is x.inputs else fused_mul)
+
+
 def ready_draft(x: Node) -> Draft | None:
     """The step of a node that computes elements one by one, moves them, or reduces all of them; None where a kernel would have to be compiled."""
     is_reduction, operands = x.op.kind == "reduce", operands_of(x)
-    term = None if operands is x.inputs else fused_mul
     form = (*_form(x), *[(i.dtype, i.shape) for i in operands]) if is_reduction else _form(x)
     known: KnownStep | None = _known_steps.get(form)
     if known is None:
-        use = None
-        if is_reduction:
-            use = ready_kernels.along_axes(x, x.attrs[0], operands, term)
-        elif x.op.kind == "elementwise" and not x.op.exact:
-            use = ready_kernels.elementwise(x)
-        if use is not None and not (ready_kernels.is_ready(use.signature) or (is_reduction and term is None)):
+        use = use_of(x) if is_reduction or (x.op.kind == "elementwise" and not x.op.exact) else None
+        if use is not None and not (ready_kernels.is_ready(use.signature) or (is_reduction and operands is x.inputs)):
             return None
         known = _found(x, use, _ns(x))
         if not is_reduction or known.result is not None:  # else a kernel may serve it later

@@ -119,7 +119,7 @@ def reduce_run(b: Builder, op: Any, x: Node, run: tuple[int, ...], cut: bool = F
         return unroll_reduction(b, op.monoid, x, run)
     if is_short_horizontal(x, run):
         return unroll_horizontal_reduction(b, op.monoid, x, run)
-    if not _needs_cut(rows, columns, n, cut):
+    if not needs_cut(rows, columns, n, cut):
         return b(op, (x,), (run,))
     x = b.reshape(x, (*rows, n, *columns))
     pages = split_in_pages(b, x, first, n, op.identity(x.dtype))
@@ -140,7 +140,7 @@ def reduce_position(b: Builder, op: Any, x: Node, axis: int) -> Node:
     return b(TABLE["add"], (b(TABLE["mul"], (page, b.const(PAGE, dtypes.int64))), at))
 
 
-def _needs_cut(rows: Shape, columns: Shape, n: Int, cut: bool) -> bool:
+def needs_cut(rows: Shape, columns: Shape, n: Int, cut: bool) -> bool:
     """Whether pages become results of their own. Where n is a symbol, it may be long, or so short that a page of padding costs more than it: it is
     cut, once, only where that happens few times."""
     independent = prod(rows) * (floordiv(prod(columns) + (COLUMNS - 1), COLUMNS) if columns else 1)

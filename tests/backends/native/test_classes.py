@@ -73,7 +73,9 @@ class Renewed:
         self.a, self.b = a, b
 
 
-hg.tree.register(Renewed, lambda x: (iter([hnp.asarray(p).copy().block_until_ready() for p in (x.a, x.b)]), None), lambda _, c: Renewed(*c))
+hg.tree.register(
+    Renewed, lambda x: (iter([(y := hnp.asarray(p)).astype(y.dtype).copy().block_until_ready() for p in (x.a, x.b)]), None), lambda _, c: Renewed(*c)
+)
 
 
 @dataclasses.dataclass
