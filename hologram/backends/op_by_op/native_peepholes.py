@@ -14,7 +14,8 @@ from typing import Any
 from hologram.backends.native import storage
 from hologram.backends.native.code.expression_records import OpRules, Peephole
 from hologram.backends.native.code.expression_records import PeepholeStep as StepRecord
-from hologram.backends.native.code.first_sight import CONSTANT, INNER, MAX_STEPS
+from hologram.backends.native.code.first_sight import MAX_STEPS
+from hologram.backends.native.code.peepholes import CONSTANT, INNER
 from hologram.backends.native.code.walk import MIXER
 from hologram.backends.native.module import METH_FASTCALL, immortal, module
 from hologram.backends.native_lang.language import fields_of, size_of

@@ -73,7 +73,7 @@ class PeepholeStep(Struct):
     size_at: i64  # the number of elements of arrays among the arguments; 0: it is none of them
     result_at: i64
     n_operands: i64
-    operands: Array[i64]  # see :mod:`first_sight`
+    operands: Array[i64]  # see peepholes.py
     n_args: i64
     args: Array[i64]
     strides: Array[i64]

@@ -9,8 +9,9 @@ from __future__ import annotations
 from hologram.backends.native.code.call import execute
 from hologram.backends.native.code.capi import Py_DecRef, Py_IncRef, PyBytes_FromStringAndSize
 from hologram.backends.native.code.expression_records import Donor, Expression, expressions
-from hologram.backends.native.code.first_sight import keys_as_bytes, run_at_sight
+from hologram.backends.native.code.first_sight import run_at_sight
 from hologram.backends.native.code.heap import storage_take
+from hologram.backends.native.code.peepholes import keys_as_bytes
 from hologram.backends.native.code.records import Context, Object, Storage, process
 from hologram.backends.native.code.settling import adopt, place_leaves, settle_roots
 from hologram.backends.native.code.slots import drop_all, keep_all, set_slot, shared, slot
