@@ -266,6 +266,8 @@ def _call(walk: _Walk) -> Found | _Missing:
 
 def _at_once(walk: _Walk) -> Immediate | None:
     """The program of a small walk that is made in one pass; None where there is none. Native code gets to know its ops."""
+    if sum([x.op is leaf for x in walk.order]) != len(walk.storages):
+        return None  # a node has settled since the walk: native code would walk other nodes
     made = at_once(walk, walk.structure)
     if made is not None:
         known.learn(walk, made)

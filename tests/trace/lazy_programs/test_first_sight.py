@@ -311,3 +311,16 @@ def test_there_is_an_end_of_what_is_known(monkeypatch: pytest.MonkeyPatch) -> No
     _teach(lambda x, y: hnp.sin(x) * y, lambda x, y: hnp.exp(x))
     np.testing.assert_array_equal(np.asarray(hnp.exp(hnp.sin(hg.tensor(X)))), np.asarray(hnp.exp(hg.tensor(np.asarray(hnp.sin(hg.tensor(X)))))))
     assert _runs() > before
+
+
+def test_nothing_is_learnt_of_a_walk_whose_nodes_have_settled() -> None:
+    """As another thread may settle them while kernels are compiled: native code then walks other nodes than Python did."""
+    _teach(lambda x, y: hnp.sin(x), lambda x, y: hnp.exp(x))
+    x, y = hg.tensor(X), hg.tensor(Y)
+    inner = hnp.sin(x) - y
+    outer = inner / (x - y)
+    walk = lazy._Walk([outer._node])
+    np.asarray(inner)
+    before = known_peepholes()._state.n_peepholes
+    assert lazy._at_once(walk) is None
+    assert known_peepholes()._state.n_peepholes == before
