@@ -1,8 +1,9 @@
 """Transposed factors: what a large product would read in steps far apart is kept in memory in the order in which it is read.
 
 In the gradient of a weight, ``x.T @ dy``, the terms of a row of ``x.T`` are whole rows of ``x`` apart. Each tile of rows would touch a line of the
-cache for each of its terms, and the next tile the same ones again. A transposed copy costs one pass, which is short beside the product. Few columns
-do not pay for it; tiles then pack their rows (:mod:`hologram.graph.lower.row_panels`).
+cache for each of its terms, and the next tile the same ones again. A transposed copy costs one pass, which is short beside a product of many
+columns, whatever the numbers of its rows and terms, which may be symbolic. Few columns do not pay for it; tiles then pack their rows
+(:mod:`hologram.graph.lower.row_panels`).
 """
 
 from __future__ import annotations
@@ -47,12 +48,12 @@ def _summed(node: Node, terms: Node) -> set[int]:
 
 
 def _is_large(terms: Node) -> bool:
-    return terms.op in PRODUCTS and isinstance(terms.size, int) and terms.size >= MIN_TERMS
+    return terms.op in PRODUCTS and typical(terms.size) >= MIN_TERMS
 
 
 def _factors(node: Node, varies: Variation, materialized: Set[Node]) -> list[Node]:
     terms = _terms(node)
-    if not all(map(is_static, (*terms.shape, *node.inputs[0].shape))):
+    if not is_static(terms.shape[-1]):  # of few columns, a copy would be a large part of the work
         return []
     summed = _summed(node, terms)
     axes = product_axes(terms, summed, varies)

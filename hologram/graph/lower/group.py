@@ -25,7 +25,7 @@ from hologram.graph.schedule.choose import choose_nest
 from hologram.graph.schedule.index_split import Box, is_short_inner, join_kernels, residue_boxes, share_scratch, split_index_set, whole_box
 from hologram.graph.schedule.nest import merge
 from hologram.graph.schedule.row_blocked_reduce import can_be_row_blocked
-from hologram.graph.schedule.row_interleave import interleaved_row_starts
+from hologram.graph.schedule.row_interleave import interleaved_rows
 from hologram.graph.schedule.streamed import MIN_PREFETCHED_BYTES
 from hologram.graph.schedule.tiles import CpuTileConfig, GpuTileConfig, TileConfig
 from hologram.ir.instruction import Ins
@@ -127,9 +127,9 @@ def _emitted(
     itemsize = max((v.dtype.itemsize for v in values.accumulates), default=4)
     if isinstance(plain, GpuTileConfig) and plain.tile_16_bit is not None and precision != "exact" and _sums_16_bit(values):
         plain = GpuTileConfig(*plain.tile_16_bit)
-    first = interleaved_row_starts(values, stores, group.axes, tile) if isinstance(tile, CpuTileConfig) and not scans else []
+    together = interleaved_rows(values, stores, group.axes, tile) if isinstance(tile, CpuTileConfig) and not scans else 1
     row_blocked = isinstance(plain, CpuTileConfig) and precision != "exact" and can_be_row_blocked(values, stores)
-    nest, *others = choose_nest(values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize, first, row_blocked, prefetched)
+    nest, *others = choose_nest(values.shape, group.axes, _expressions(values, stores), loads, plain, itemsize, together, row_blocked, prefetched)
     parts = [CodePlacement(group, values, stores, nest, precision, prefetched).lowered()]
     for other in others:
         values, stores = again()

@@ -43,6 +43,7 @@ STREAMED_BYTES = 1024  # of a row in a parallel iteration, where rows come from 
 SQUARE = 64  # rows and columns of a parallel iteration where elements are read down and written across
 MIN_ROW_BLOCKED_BYTES = 512  # of rows that are read one after the other
 MAX_ROW_BLOCKED_RESULT_BYTES = 2**16  # of results that rows are added to
+MIN_PART_ROWS = 4  # of a part of an axis whose rows are reduced together: of fewer, those that two parts have are a large share
 
 
 def choose_nest(
@@ -52,15 +53,15 @@ def choose_nest(
     loads: Sequence[Int] = (),
     tile: TileConfig | None = None,
     itemsize: int = 4,
-    starts: Sequence[Int] = (),
+    together: int = 1,
     row_blocked: bool = False,
     streamed: int = UNBOUNDED,
 ) -> list[Nest]:
     """The loops of a space: a nest, or several of which a call runs one, by its sizes.
 
-    ``loads``: where elements are read; ``tile``: what may be shared among rows of elements of ``itemsize`` bytes; ``starts``: first rows of parts
-    whose rows are reduced together, in horizontal reductions; ``row_blocked``: whether long columns may be reduced row after row;
-    ``streamed``: bytes from which on an array is read from memory.
+    ``loads``: where elements are read; ``tile``: what may be shared among rows of elements of ``itemsize`` bytes; ``together``: rows far apart that
+    are reduced together, in horizontal reductions; ``row_blocked``: whether long columns may be reduced row after row; ``streamed``: bytes from
+    which on an array is read from memory.
     """
     if axes is None:
         return _maps(merge(range(len(shape)), shape, expressions), loads)
@@ -68,7 +69,7 @@ def choose_nest(
     reduced = merge(axes, shape, expressions)
     after = merge(range(axes[-1] + 1, len(shape)), shape, expressions)
     if axes[-1] == len(shape) - 1:
-        return _rows(_in_memory_order(before, reduced, loads), reduced, starts)
+        return _rows(_in_memory_order(before, reduced, loads), reduced, together)
     rows = before + after[:-1]
     sharing = [r for r in reversed(rows) if rows_share(r, reduced, after[-1:], loads)] if tile is not None else []
     if isinstance(tile, GpuTileConfig) and sharing:
@@ -231,17 +232,51 @@ def _step(block: Block, e: Int) -> int:
     return linear[0] if linear is not None and isinstance(linear[0], int) else 0
 
 
-def _rows(rows: list[Block], reduced: list[Block], starts: Sequence[Int]) -> list[Nest]:
+def _rows(rows: list[Block], reduced: list[Block], together: int) -> list[Nest]:
     """The nests of a horizontal reduction: one for each range of a symbolic length, for a page has no partial results, and fits in scratch."""
     n = size_of(reduced)
     if isinstance(n, int):
-        return [_row(rows, reduced, starts, n, None, 1)]
+        return [_row(rows, reduced, starts, n, None, holds) for starts, holds in _parts(rows, together)]
     short, long = page_ranges()
-    return [_row(rows, reduced, starts, PAGE, n, is_in_range(n, short)), _row(rows, reduced, starts, n, None, is_in_range(n, long))]
+    nests = [_row(rows, reduced, starts, PAGE, n, is_in_range(n, short) * holds) for starts, holds in _parts(rows, together)]
+    return [*nests, _row(rows, reduced, _flat_parts(rows, together), n, None, is_in_range(n, long))]
+
+
+def _parts(rows: list[Block], together: int) -> list[tuple[list[Int], Int]]:
+    """The first rows of parts of all rows, and 1 where they are taken, 0 elsewhere.
+
+    Where sizes are symbolic, parts of the first axis leave all others as they are, so that one division tells where all rows of a parallel iteration
+    are. Of a short axis they would overlap too much.
+    """
+    if together == 1 or len(rows) < 2 or isinstance(size_of(rows), int):
+        return [(_flat_parts(rows, together), 1)]
+    first, inner = rows[0].size, size_of(rows[1:])
+    long = ExtentRange(MIN_PART_ROWS * together, None)
+    if isinstance(first, int) and first < long.least:
+        return [(_flat_parts(rows, together), 1)]
+    of_first, holds = [s * inner for s in part_starts(first, together)], is_in_range(first, long)
+    return [(of_first, 1)] if holds == 1 else [(of_first, holds), (_flat_parts(rows, together), 1 - holds)]
+
+
+def _flat_parts(rows: list[Block], together: int) -> list[Int]:
+    """The first rows of parts of all rows, counted in C order; none where rows are taken one by one."""
+    return part_starts(size_of(rows), together) if together > 1 else []
+
+
+def part_starts(rows: Int, together: int) -> list[Int]:
+    """The first row of each of ``together`` parts of equal length that cover ``rows``; where they do not divide them, parts overlap."""
+    length = floordiv(rows + (together - 1), together)
+    if isinstance(rows, int) and isinstance(length, int):
+        return [min(k * length, rows - length) for k in range(together)]
+    last = together - 1
+    return [*(floordiv(k * (rows - length), last) for k in range(last)), rows - length]
 
 
 def _row(rows: list[Block], reduced: list[Block], starts: Sequence[Int], n: Int, limit: Int | None, holds: Int) -> Nest:
-    """Rows of ``n`` elements, or ``limit`` if they are fewer, where ``holds`` is 1; none where it is 0."""
+    """Rows of ``n`` elements, or ``limit`` if they are fewer, where ``holds`` is 1; none where it is 0.
+
+    ``starts``: first rows of parts, a row of each of which makes a parallel iteration.
+    """
     nest = Nest()
     nest.blocks = rows + reduced
     q = counter("i", n)

@@ -17,7 +17,7 @@ from hologram.graph.lower.scalarize import PendingStore, ScalarProgram
 from hologram.graph.schedule.tiles import CpuTileConfig
 from hologram.ir.index_maps import variables
 from hologram.ir.instruction import Ins
-from hologram.ir.symbolic import Expr, Int, atoms, floordiv, prod
+from hologram.ir.symbolic import Expr, atoms, prod
 from hologram.ir.traversal import reachable
 from hologram.primitives.reductions import LANES
 
@@ -27,37 +27,28 @@ MIN_INTERLEAVED_ITERATIONS = 32  # that are left for threads to share
 MAX_INTERLEAVED_COST = 24  # cost of an element's work beyond which arithmetic, not memory, bounds a kernel
 
 
-def interleaved_row_starts(values: ScalarProgram, writes: list[PendingStore], axes: tuple[int, ...] | None, tile: CpuTileConfig) -> list[Int]:
-    """The first row of each part, a row of each of which makes a parallel iteration. None where that is no gain: in other kernels than horizontal
+def interleaved_rows(values: ScalarProgram, writes: list[PendingStore], axes: tuple[int, ...] | None, tile: CpuTileConfig) -> int:
+    """How many parts rows have, a row of each of which makes a parallel iteration. One where more are no gain: in other kernels than horizontal
     reductions, in one pass, of cheap elements."""
     if axes is None or axes[-1] != len(values.shape) - 1:
-        return []
+        return 1
     inside = _names(variables(values.shape)[a] for a in axes)
     if (values.taken and not _rows_are_alike(values)) or _are_masked(values, inside):
-        return []
+        return 1
     rows = prod(values.shape[: axes[0]])
     if _in_several_passes(values) or any(inside & _names([w.index]) for w in writes):
-        return []
+        return 1
     if not isinstance(rows, int) and any(isinstance(v, Ins) and v.op == "inside" and inside & _names(v.attrs) for v in values.order):
-        return []  # each row would have a mask, where of a known number of rows the last alone has one
+        return 1  # each row would have a mask, where of a known number of rows the last alone has one
     reads = sum(1 for v in values.order if isinstance(v, Ins) and v.op == "load" and _is_of_element(v, inside, axes[0], values))
     work = sum(v.op.cost for v in values.order if isinstance(v, Ins) and not isinstance(v.op, str))
     if reads == 0 or work > MAX_INTERLEAVED_COST:
-        return []
+        return 1
     register_bytes = sum(_row_bytes(a) for a in values.accumulates)
     together = min(MAX_INTERLEAVED_ROWS, MAX_MEMORY_STREAMS // reads, tile.rows * tile.nbytes // register_bytes)
     if isinstance(rows, int):
         together = min(together, rows // MIN_INTERLEAVED_ITERATIONS)
-    return part_starts(rows, together) if together > 1 else []
-
-
-def part_starts(rows: Int, together: int) -> list[Int]:
-    """The first row of each of ``together`` parts of equal length that cover ``rows``; where they do not divide them, parts overlap."""
-    length = floordiv(rows + (together - 1), together)
-    if isinstance(rows, int) and isinstance(length, int):
-        return [min(k * length, rows - length) for k in range(together)]
-    last = together - 1
-    return [*(floordiv(k * (rows - length), last) for k in range(last)), rows - length]
+    return max(1, together)
 
 
 def _in_several_passes(values: ScalarProgram) -> bool:

@@ -65,6 +65,15 @@ def test_factors_of_many_columns_are_kept_transposed(shape: tuple[int, int, int]
     assert "scratch rows" not in text and f"b1[{shape[1]}*q+t]" in text.split("\n\n")[0]
 
 
+def test_factors_of_any_number_of_terms_are_kept_transposed() -> None:
+    """A batch of any size: the copy is a small part of the work, however many terms there are."""
+    a, b = _operands((300, 500, 512))
+    f = hg.jit(lambda a, b: a.T @ b, dynamic={0: {0: "n"}, 1: {0: "n"}})
+    assert "b1[n0*q+t]" in f.lower(a, b).as_text("kernels").split("\n\n")[0]
+    for terms in (1, 3, 255, 500):
+        np.testing.assert_array_equal(f(a[:terms], b[:terms]), hg.jit(lambda a, b: a.T @ b, dynamic=False)(a[:terms], b[:terms]))
+
+
 @pytest.mark.parametrize("dtype", ["float64", "int32", "float16", "bfloat16"])
 @pytest.mark.parametrize("shape", [PACKED[1], TRANSPOSED[1]], ids=str)
 def test_other_types(shape: tuple[int, int, int], dtype: str) -> None:

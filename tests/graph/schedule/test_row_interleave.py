@@ -12,7 +12,7 @@ import hologram as hg
 import hologram.numpy as hnp
 from hologram.graph.kernel.ir import Kernel, Loop
 from hologram.graph.pipeline import canonicalise
-from hologram.graph.schedule.row_interleave import part_starts
+from hologram.graph.schedule.choose import part_starts
 from hologram.ir.instruction import Ins
 from hologram.ir.interpreter import evaluate
 from tests.support.building import kernels, scheduled

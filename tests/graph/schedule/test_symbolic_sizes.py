@@ -12,7 +12,7 @@ import pytest
 import hologram as hg
 import hologram.numpy as hnp
 from hologram.backends.llvm import memory
-from hologram.graph.schedule.row_interleave import part_starts
+from hologram.graph.schedule.choose import part_starts
 from hologram.graph.schedule.tiles import PACK_BYTES
 from hologram.ir.symbolic import substitute, var
 from hologram.primitives.reductions import PAGE
@@ -38,6 +38,10 @@ CASES: dict[str, tuple[Callable[..., Any], Shapes]] = {
     "sums of rows of any length": (lambda a: a.sum(1), lambda n: [(n, n)]),
     "positions": (lambda a: a.argmax(1), lambda n: [(n, n)]),
     "distances": (lambda a: ((a[:, None] - a[None]) ** 2).sum(-1), lambda n: [(n, 6)]),
+    "distances of long points": (lambda a: ((a[:, None] - a[None]) ** 2).sum(-1), lambda n: [(n, 40)]),
+    "distances of a batch": (lambda a: ((a[:, :, None] - a[:, None]) ** 2).sum(-1), lambda n: [(3, n, 40)]),
+    "distances of batches": (lambda a: ((a[:, :, None] - a[:, None]) ** 2).sum(-1), lambda n: [(n, 7, 40)]),
+    "gradient of weights": (lambda x, y: x.T @ y, lambda n: [(n, 300), (n, 260)]),
     "softmax": (lambda a: hg.nn.softmax(a), lambda n: [(3, n)]),
     "scan": (lambda a: hnp.cumsum(a, 1), lambda n: [(3, n)]),
     "reversed scan": (lambda a: hnp.cumsum(a[:, ::-1], 1)[:, ::-1] * 2, lambda n: [(3, n)]),
@@ -137,6 +141,13 @@ def test_parts_of_any_number_of_rows_cover_them() -> None:
             starts = [substitute(s, {"n": rows}) for s in part_starts(var("n"), together)]
             length = -(-rows // together)
             assert {s + i for s in starts for i in range(length)} == set(range(rows))  # type: ignore[operator]
+
+
+def test_one_division_tells_where_all_rows_of_an_iteration_are() -> None:
+    _, shapes = CASES["distances of long points"]
+    kernel = _of_any_size("distances of long points").lower(*_arrays(shapes(100))).as_text("kernels")
+    along_the_first_axis, *_ = kernel.split("parallel")[1:]
+    assert set(re.findall(r"(\S)(?://|%)n0", along_the_first_axis)) == {"p"}  # of nothing that differs from row to row
 
 
 def test_divisions_by_sizes_stand_before_loops() -> None:
