@@ -42,6 +42,7 @@ from hologram.graph.initialized import Initialized
 from hologram.graph.kernel.printer import print_kernel
 from hologram.graph.kernel.verify import verify_kernel
 from hologram.graph.legalize.demand_masks import mask_demanded
+from hologram.graph.legalize.gram_products import halve_gram_products
 from hologram.graph.legalize.late_products import put_late_products_first
 from hologram.graph.legalize.legalize import legalize
 from hologram.graph.legalize.loop_recurrences import shorten_recurrences
@@ -195,6 +196,15 @@ def _join_attention(graph: Graph, context: Context) -> Graph:
     return join_attention(graph, MAX_VALUE_ROW_BYTES if isinstance(context.tile, GpuTileConfig) else None, context.conditions)
 
 
+def _gram_products(graph: Graph, context: Context) -> Graph:
+    halved = halve_gram_products(graph)
+    return graph if halved is graph else _canonical(context.nested(), halved)
+
+
+def _tiles_on_cpu(context: Context) -> bool:
+    return isinstance(context.tile, CpuTileConfig) and not context.exact
+
+
 def _legalize(graph: Graph, context: Context) -> Graph:
     tile = context.tile
     shared = tile.shared_bytes if isinstance(tile, GpuTileConfig) else None
@@ -238,6 +248,7 @@ LEGALIZE = (
     Pass("block_inner", partial(_block, 1), _verify, when=_reorders, kind="reduce"),  # what attention leaves to derivatives
     Pass("join_attention", _join_attention, _verify, when=_reorders, kind="reduce"),
     Pass("block_regions", partial(_block, 0), _verify, when=_reorders, kind="reduce"),  # what is not one kernel
+    Pass("gram_products", _gram_products, _verify, when=_tiles_on_cpu, kind="reduce"),
     Pass("legalize", _legalize, _verify, required=True),
     Pass("demand_masks", _demand_masks, _verify, kind="reduce"),
     Pass("multiply_add", _multiply_add, _verify, when=_is_inexact),

@@ -52,6 +52,7 @@ FIXED = {
     "hologram.graph.lower.canonical_order.LAST": "beyond any hash",
     "hologram.graph.lower.code_placement.TOP": "a name",
     "hologram.graph.legalize.sorts.INDEX_BITS": "width of indices",
+    "hologram.graph.legalize.gram_products.ALIGNED": "a line of the cache",
     "hologram.graph.schedule.tiles.SIDE": "items of a group of 256",
     "hologram.graph.schedule.tiles.PAD": "banks of shared memory",
     "hologram.graph.schedule.nest.UNBOUNDED": "infinity",
@@ -74,6 +75,7 @@ MIN_VALUES = {  # the least values that have a meaning; 1 for the others
     "hologram.graph.library.attention.match.MIN_KEYS": 2,
     "hologram.graph.fusion.materialize.SPREAD": 2,  # uses are counted up to it: at 1 nothing is used twice, and all is made again for each use
     "hologram.graph.library.sort.merge.TILE_BYTES": 256,  # some keys of any type, a power of two
+    "hologram.graph.legalize.gram_products.MIN_STRIP_ROWS": 16,  # of fewer no strip is a matrix product
     "hologram.graph.schedule.choose.COLUMNS": 16,
     "hologram.graph.schedule.row_interleave.MAX_INTERLEAVED_ROWS": 2,
 }
