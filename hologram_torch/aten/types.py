@@ -30,14 +30,25 @@ def type_of(x: Any) -> torch.dtype:
 
 
 def cast(x: Any, dtype: torch.dtype | None) -> Any:
-    """Casts a Tensor to ``dtype``, unless that is None. Imaginary parts are dropped where it has none; float8_e4m3fn saturates as in PyTorch."""
+    """Casts a Tensor to ``dtype``, unless that is None. Imaginary parts are dropped where it has none; float8_e4m3fn saturates as in PyTorch, and
+    floats wrap around in narrow integers."""
     if dtype is None or type_of(x) is dtype:
         return x
     if type_of(x).is_complex and not dtype.is_complex:
         x = hnp.real(x) if dtype is not torch.bool else x != 0
     if dtype is torch.float8_e4m3fn and _saturates():
         x = _within_e4m3fn(x)
-    return hnp.astype(x, dtype_of(dtype).np)
+    wide = _wide_integer(type_of(x), dtype)
+    return hnp.astype(x if wide is None else hnp.astype(x, dtype_of(wide).np), dtype_of(dtype).np)
+
+
+def _wide_integer(given: torch.dtype, dtype: torch.dtype) -> torch.dtype | None:
+    """The signed integer by way of which PyTorch makes a float a narrow or unsigned one; None for other types. Hologram's own casts saturate."""
+    if not given.is_floating_point:
+        return None
+    if dtype in (torch.uint8, torch.int8, torch.uint16, torch.int16):
+        return torch.int32
+    return torch.int64 if dtype is torch.uint32 else None
 
 
 @functools.cache

@@ -95,23 +95,27 @@ def typed(val: Any, sizes: Sizes, positions: Symbols = frozenset()) -> Any:
 
 
 def sizes_of(placeholders: Sequence[fx.Node], args: Sequence[Any]) -> dict[Any, Any]:
-    """The values of the symbols in one call."""
-    found: dict[Any, Any] = {}
+    """The values of the symbols in one call. A stride says what no extent does: strides of tangents may be others than the graph promises."""
+    numbers: dict[Any, Any] = {}
+    extents: dict[Any, Any] = {}
+    strides: dict[Any, Any] = {}
 
-    def note(symbolic: Any, value: Any) -> None:
+    def note(found: dict[Any, Any], symbolic: Any, value: Any) -> None:
         if isinstance(symbolic, (torch.SymInt, torch.SymFloat)) and symbolic.node.expr.is_Symbol:
-            found[symbolic.node.expr] = value
+            found.setdefault(symbolic.node.expr, value)
 
     for node, x in zip(placeholders, args, strict=True):
         val = node.meta.get("val")
         if x is None:  # in a call a token is nothing
             continue
         if isinstance(val, torch.Tensor):
-            for symbolic, value in zip((*val.shape, *val.stride()), (*x.shape, *x.stride()), strict=True):
-                note(symbolic, value)
+            for symbolic, value in zip(val.shape, x.shape, strict=True):
+                note(extents, symbolic, value)
+            for symbolic, value in zip(val.stride(), x.stride(), strict=True):
+                note(strides, symbolic, value)
         else:
-            note(val, x)
-    return found
+            note(numbers, val, x)
+    return strides | extents | numbers
 
 
 def is_dynamic(graph: fx.Graph) -> bool:

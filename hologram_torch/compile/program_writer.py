@@ -54,6 +54,7 @@ class ProgramWriter:
         self._contiguous: dict[fx.Node, str] = {}
         self._known: dict[tuple[type, Any], str] = {}
         self._ready: set[str] = set()
+        self._replays: dict[fx.Node, str] = {}
         self._in_place: set[fx.Node] = set()  # outputs that may be in the memory of arguments
         self.assigned: set[fx.Node] = set()  # assignments to arguments in whose memory the values are computed
 
@@ -67,7 +68,7 @@ class ProgramWriter:
             for node in others:
                 if node not in self.assigned:
                     self._by_torch(node)
-        results = [self._replay(x) if x in self.partition.replayed else self._value(x) for x in self.partition.results]
+        results = [self._result(x) for x in self.partition.results]
         followed = "if hg_profiler._is_profiler_enabled is not hg_ranges.is_on: hg_ranges.follow()"
         text = "\n    ".join(["def call(args):", *self._taken(), followed, *self.lines, f"return ({''.join(r + ', ' for r in results)})"])
         exec(compile(text, "<hologram program>", "exec"), self.names)  # noqa: S102
@@ -318,11 +319,19 @@ class ProgramWriter:
                 self.lines.append(f"{node.name} = {node.name}.resolve_conj().resolve_neg()")
             self._conform(node.name, of)
 
+    def _result(self, x: Any) -> str:
+        """The expression of a result; writes the view ops of one that is replayed, once."""
+        if x not in self.partition.replayed:
+            return self._value(x)
+        if x not in self._replays:
+            self._replays[x] = self._replay(x)
+        return self._replays[x]
+
     def _replay(self, node: fx.Node) -> str:
-        """Writes the view ops that make a result of a tensor that the caller has. Returns the result's name."""
+        """Writes the view ops that make a result of a tensor that the caller has, which may be another such result. Returns the result's name."""
         chain = self.partition.replayed[node]
         source: Any = viewed(chain[0]) if chain else node
-        name = f"{source.name}_pending" if self._is_pending(source) else source.name
+        name = f"{source.name}_pending" if self._is_pending(source) else self._result(source)
         for x in chain:
             of: Any = x.args[0] if x.target is operator.getitem else x
             arguments = [name, *[self._value(a) for a in of.args[1:]], *[f"{k}={self._value(v)}" for k, v in of.kwargs.items()]]

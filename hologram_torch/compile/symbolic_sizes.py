@@ -110,19 +110,20 @@ _CONVERSIONS: dict[Any, Callable[..., Int]] = {
 
 
 def size_sources(placeholders: Iterable[fx.Node]) -> dict[Any, str]:
-    """For each symbol that an argument says, the expression of its value in a call."""
-    found: dict[Any, str] = {}
-    in_shapes: dict[Any, str] = {}
+    """For each symbol that an argument says, the expression of its value in a call, in the order of :func:`sizes_of`."""
+    numbers: dict[Any, str] = {}
+    extents: dict[Any, str] = {}
+    strides: dict[Any, str] = {}
     for node in placeholders:
         val = node.meta.get("val")
         if isinstance(val, torch.SymInt):
-            _note(found, val, node.name)
+            _note(numbers, val, node.name)
         elif isinstance(val, torch.Tensor):
             for i, n in enumerate(val.shape):
-                _note(in_shapes, n, f"{node.name}.shape[{i}]")
+                _note(extents, n, f"{node.name}.shape[{i}]")
             for i, n in enumerate(val.stride() if val.layout is torch.strided else ()):
-                _note(in_shapes, n, f"{node.name}.stride({i})")
-    return in_shapes | found
+                _note(strides, n, f"{node.name}.stride({i})")
+    return strides | extents | numbers
 
 
 def _note(found: dict[Any, str], of: Any, source: str) -> None:

@@ -156,7 +156,7 @@ def pinv(a: Tensor, *, atol: Tensor | None = None, rtol: Tensor | None = None, h
     """Singular values up to the larger of ``atol`` and ``rtol`` times the largest count for nothing."""
     x = _matrices("linalg_pinv", a)
     if hermitian:
-        x = hnp.tril(x) + factors.adjoint(hnp.tril(x, k=-1))  # torch reads this triangle
+        x = decompositions.of_lower_triangle(x, "linalg_pinv")
     u, s, vh = decompositions.svd(x, full_matrices=False)
     if rtol is None:
         rtol = hnp.full((), 0.0 if atol is not None else max(a.shape[-2:]) * torch.finfo(type_of(a)).eps, dtype=s.dtype)

@@ -342,7 +342,10 @@ def _slope_by_tanh(x: Tensor) -> Tensor:
 
 @implements("polygamma")
 def polygamma(n: int, x: Tensor) -> Tensor:
-    return special.polygamma(n, cast(x, inexact(type_of(x))))
+    """At its poles torch gives even orders the value from above too, and Hologram NaN."""
+    at = cast(x, inexact(type_of(x)))
+    found = special.polygamma(n, at)
+    return found if n == 0 or n % 2 else hnp.where((at <= 0) & (at == hnp.floor(at)), -math.inf, found)
 
 
 @implements("angle")

@@ -172,6 +172,13 @@ def test_casts_to_8_bits(dtype):
     assert f(torch.tensor([torch.nan]))[1].isnan().all()
 
 
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.uint16, torch.int16, torch.uint32], ids=str)
+def test_floats_wrap_around_in_narrow_integers(dtype: torch.dtype) -> None:
+    for of in (torch.float32, torch.float64, torch.bfloat16):
+        x = torch.tensor([-4.75, -1.0, -0.5, 3.5, 255.0, 256.0, 300.0, -129.0, -300.0, 40000.0, -40000.0, 1e6] * 3).to(of)
+        torch.testing.assert_close(compiled(lambda x: (x + 0).to(dtype))(x), x.to(dtype), rtol=0, atol=0)
+
+
 @pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2], ids=str)
 def test_arithmetic_of_8_bits(dtype):
     """Which PyTorch has no kernels for: that of float32, rounded."""

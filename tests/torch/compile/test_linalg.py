@@ -76,6 +76,27 @@ def test_parts_of_conjugates() -> None:
     assert not told.fallbacks
 
 
+def test_saved_conjugates_of_conjugates() -> None:
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return linalg.cholesky(x, upper=True)
+
+    x = torch.zeros(2, 0, 0, dtype=torch.complex64, requires_grad=True)
+    found = compiled(f, Explanation())(x)
+    assert found.shape == f(x).shape
+    torch.testing.assert_close(torch.autograd.grad(found, x, f(x).detach()), torch.autograd.grad(f(x), x, f(x).detach()))
+
+
+def test_pseudoinverses_read_the_real_part_of_a_hermitian_diagonal() -> None:
+    a = torch.randn(2, 4, 4, dtype=torch.complex128)
+
+    def f(x: torch.Tensor) -> torch.Tensor:
+        return linalg.pinv(x, hermitian=True)
+
+    told = Explanation()
+    torch.testing.assert_close(compiled(f, told)(a), f(a))
+    assert not told.fallbacks
+
+
 def test_matrices_whose_size_varies() -> None:
     torch._dynamo.reset()
     fast = torch.compile(linalg.inv, backend="hologram", dynamic=True)

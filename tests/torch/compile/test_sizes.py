@@ -301,3 +301,14 @@ def test_a_view_of_a_result_of_another_type_shares_its_memory() -> None:
     y, part = torch.compile(f, backend="hologram", dynamic=True)(R(5, 3, dtype=torch.complex64))
     assert part.untyped_storage().data_ptr() == y.untyped_storage().data_ptr()
     assert torch.equal(part, torch.view_as_real(y)[3])
+
+
+@pytest.mark.parametrize("rows", [2, 5])
+def test_sizes_are_those_of_shapes_where_tangents_have_other_strides(rows: int) -> None:
+    def f(x: torch.Tensor) -> list[torch.Tensor]:
+        return [x.t(), x.t().clone()]
+
+    x = R(1, rows, requires_grad=True)
+    fast, _ = compiled(f, dynamic=True)
+    tangents = [R(rows, 1), R(rows, 1)]  # strides (1, 1), where the graph has (1, rows)
+    torch.testing.assert_close(torch.autograd.grad(fast(x), x, tangents), torch.autograd.grad(f(x), x, tangents))

@@ -30,6 +30,7 @@ FUNCTIONS: dict[str, tuple[Callable[[Tensor], Any], Tensor]] = {
     "multilabel_margin_loss": (lambda x: F.multilabel_margin_loss(x, LABELS.to(x.device), reduction="none"), ROWS),
     "multilabel_margin_loss of all": (lambda x: F.multilabel_margin_loss(x, LABELS.to(x.device)), ROWS),
     "multilabel_margin_loss of a row": (lambda x: F.multilabel_margin_loss(x[1], LABELS[1].to(x.device), reduction="sum"), ROWS),
+    "polygamma at its poles": (lambda x: torch.polygamma(2, x), torch.tensor([0.0, -0.0, -1.0, -7.0, -1e10, -2.5, 3.0, torch.nan])),
     "median": (lambda x: x.median(1), ROWS),
     "median of all": (torch.median, ROWS),
     "median beside NaN": (lambda x: torch.where(x > 1, torch.nan, x).median(0), ROWS),
