@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from hologram import numpy as hnp
@@ -82,7 +81,7 @@ def logmeanexp(x: Any, /, axis: Axes = None, where: Any = None, keepdims: bool =
         counted = hnp.sum(hnp.broadcast_to(where, values.shape), axis, keepdims=keepdims)
         return cast(logsumexp(values, axis, keepdims=keepdims, where=where) - hnp.log(counted.astype(values.dtype)), dtype)
     total = logsumexp(values, axis, keepdims=keepdims)
-    return cast(total - math.log(values.size / max(total.size, 1)), dtype)
+    return cast(total - hnp.log(hnp.asarray(values.size / max(total.size, 1))), dtype)
 
 
 def rms_norm(x: Any, /, weight: Any = None, axis: Axes = -1, epsilon: float = 1e-6) -> Tensor:

@@ -41,8 +41,8 @@ def _key(random_state: Any, what: str) -> Any:
 class MultivariateNormal:
     """Normal distribution of vectors (…, n) of a mean (…, n) and a covariance (…, n, n); numbers and vectors of variances stand for diagonals.
 
-    ``multivariate_normal.logpdf(x, mean, cov)``. The covariance is positive definite; NaN where it is not. Stacks broadcast. Where mean and covariance
-    are numbers, each element of ``x`` is a value; where they are of one element, each of a vector ``x`` is.
+    ``multivariate_normal.logpdf(x, mean, cov)``. The covariance is positive definite; NaN where it is not. Stacks broadcast.
+    Where mean and covariance are numbers, each element of ``x`` is a value; where they are of one element, each element of a vector ``x`` is.
     """
 
     def logpdf(self, x: Any, mean: Any = 0, cov: Any = 1, allow_singular: Any = None) -> Tensor:
