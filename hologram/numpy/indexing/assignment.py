@@ -88,7 +88,10 @@ def _replaced(x: Tensor, new: Tensor) -> None:
 
 
 def _become(x: Tensor, value: Tensor) -> None:
-    x._node, x._storage, x._weak = value._node, value._storage, False
+    if value._storage is None:
+        x._node, x._storage, x._weak = value._node, None, False
+    else:  # in this order, so that a thread that reads meets an old value or the new one
+        x._storage, x._node, x._weak = value._storage, value._node, False
 
 
 def _others(x: Tensor, view: View, new: Node) -> list[tuple[Tensor, Tensor]]:
