@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from hologram import numpy as hnp
+from hologram import special
 from hologram.numpy.along_axes.reductions import logsumexp
 from hologram.numpy.arguments import cast, floats
-from hologram.special import log_softmax, softmax
 from hologram.trace.tensor import Tensor
 
 __all__ = ["layer_norm", "log_softmax", "logmeanexp", "logsumexp", "rms_norm", "softmax", "standardize"]
 
 Axes = int | tuple[int, ...] | None
+
+
+def softmax(x: Any, /, axis: Axes = -1, where: Any = None) -> Tensor:
+    """:func:`hologram.special.softmax`, along the last axis unless ``axis`` says another.
+
+    >>> hg.nn.softmax([[0.0, 1.0, 2.0]])
+    Tensor([[0.09003057, 0.24472845, 0.6652409 ]], dtype=float32)
+    """
+    return special.softmax(x, axis, where)
+
+
+def log_softmax(x: Any, /, axis: Axes = -1, where: Any = None) -> Tensor:
+    """:func:`hologram.special.log_softmax`, along the last axis unless ``axis`` says another.
+
+    >>> hg.nn.log_softmax([[0.0, 1.0, 2.0]])
+    Tensor([[-2.4076061 , -1.407606  , -0.40760604]], dtype=float32)
+    """
+    return special.log_softmax(x, axis, where)
 
 
 def _standardized(values: Tensor, axis: Axes, epsilon: float) -> Tensor:
@@ -64,7 +81,7 @@ def logmeanexp(x: Any, /, axis: Axes = None, where: Any = None, keepdims: bool =
         counted = hnp.sum(hnp.broadcast_to(where, values.shape), axis, keepdims=keepdims)
         return cast(logsumexp(values, axis, keepdims=keepdims, where=where) - hnp.log(counted.astype(values.dtype)), dtype)
     total = logsumexp(values, axis, keepdims=keepdims)
-    return cast(total - math.log(values.size / max(total.size, 1)), dtype)
+    return cast(total - hnp.log(hnp.asarray(values.size / max(total.size, 1))), dtype)
 
 
 def rms_norm(x: Any, /, weight: Any = None, axis: Axes = -1, epsilon: float = 1e-6) -> Tensor:

@@ -194,8 +194,8 @@ def _top(values: Tensor, axis: Any) -> Tensor:
     return stop_gradient(hnp.max(values, axis=axis, keepdims=True, initial=-hnp.inf if 0 in values.shape else None))
 
 
-def softmax(x: Any, /, axis: int | tuple[int, ...] | None = -1, where: Any = None) -> Tensor:
-    """Softmax: ``exp(x) / sum(exp(x))`` over ``axis``, without overflow.
+def softmax(x: Any, /, axis: int | tuple[int, ...] | None = None, where: Any = None) -> Tensor:
+    """Softmax: ``exp(x) / sum(exp(x))`` over ``axis``, or over all, without overflow. That of :mod:`hologram.nn` is along the last axis.
 
     ``where``, bool and broadcast with ``x``, says which elements take part; the others get 0, and so does all of a row of which none does. Shape and
     float type are those of ``x``; integers become float32. Raises DTypeError for complex numbers.
@@ -218,8 +218,8 @@ def softmax(x: Any, /, axis: int | tuple[int, ...] | None = -1, where: Any = Non
     return cast(exponentials / total, dtype)
 
 
-def log_softmax(x: Any, /, axis: int | tuple[int, ...] | None = -1, where: Any = None) -> Tensor:
-    """Logarithm of the softmax: ``x - log(sum(exp(x)))`` over ``axis``, without overflow.
+def log_softmax(x: Any, /, axis: int | tuple[int, ...] | None = None, where: Any = None) -> Tensor:
+    """Logarithm of the softmax: ``x - log(sum(exp(x)))`` over ``axis``, or over all, without overflow.
 
     Elements that do not take part, where ``where`` is false, get ``-inf``. Types and errors are those of :func:`softmax`.
 

@@ -194,9 +194,10 @@ def realise(*tensors: Tensor) -> None:
     if len(waiting) == 1 and joins.is_long(waiting[0]._node) and _realised_by_parts(waiting[0]):
         return
     with _lock:
-        walk = _walk([t._node for t in waiting])
+        nodes = [t._node for t in waiting]
+        walk = _walk(nodes)
         call = _call(walk)
-        if type(call) is Found and not any([t._weak for t in waiting]) and _handed_over(walk, call, waiting) and _realised_natively(waiting):
+        if type(call) is Found and not any([t._weak for t in waiting]) and _handed_over(walk, call, len(set(nodes))) and _realised_natively(waiting):
             return
         donated = (
             {}
@@ -217,14 +218,18 @@ def realise(*tensors: Tensor) -> None:
             if is_new and type(call.executable) is Immediate:
                 _at_once(walk)  # for what native code learns, now that there are kernels
             made = _settle(walk, results)
-    for t in waiting:
-        if not _adopt(t):
-            t._storage = made[t._node]
+    assigned = []  # another thread has assigned to elements of these meanwhile
+    for t, node in zip(waiting, nodes, strict=True):
+        if t._node is not node:
+            assigned.append(t)
+        elif not _adopt(t):
+            t._storage = made[node]
+    if assigned:
+        realise(*assigned)
 
 
-def _handed_over(walk: _Walk, call: Found, waiting: Sequence[Tensor]) -> bool:
-    """Counts a run of a program; whether native code has got it, and may run it at once."""
-    asked = len({t._node for t in waiting})
+def _handed_over(walk: _Walk, call: Found, asked: int) -> bool:
+    """Counts a run of a program for the first ``asked`` roots; whether native code has got it, and may run it at once."""
     if call.token is not None:
         return known.hand_over_structure(walk, asked, call)
     return known.hand_over(walk, asked, call.executable)

@@ -127,7 +127,8 @@ def settled(t: Tensor) -> Any:
         from hologram.backends.native.storage import copy_of
 
         return copy_of(np.asarray(wide_value(t), t.dtype))
-    return t._storage
+    storage = t._storage
+    return settled(t) if storage is None else storage  # None where another thread has assigned to its elements meanwhile
 
 
 # --- operands --------------------------------------------------------------------------------------------------------

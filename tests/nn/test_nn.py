@@ -161,6 +161,19 @@ def test_log_softmax_of_elements_that_take_part() -> None:
     np.testing.assert_allclose(np.asarray(slopes), part - part.sum(-1, keepdims=True) * np.asarray(nn.softmax(x, where=part)), atol=1e-12)
 
 
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0)])
+def test_logmeanexp_of_nothing_is_nan(shape: tuple[int, ...]) -> None:
+    assert np.isnan(nn.logmeanexp(np.zeros(shape))) and np.isnan(nn.logmeanexp(np.zeros(shape), where=True))
+    found = np.asarray(nn.logmeanexp(np.zeros(shape), axis=0))
+    assert found.shape == shape[1:] and np.isnan(found).all()
+
+
+def test_logmeanexp_of_symbolic_sizes() -> None:
+    x = np.array([[1.0, 2.0, 4.0], [0.0, 0.5, 1.0]])
+    for axis in (None, 0, 1):
+        np.testing.assert_allclose(hg.jit(lambda v, a=axis: nn.logmeanexp(v, a), dynamic=True)(x), np.log(np.mean(np.exp(x), axis)), rtol=1e-14)
+
+
 def test_softmax_of_large_numbers() -> None:
     x = np.array([[1e30, 1e30, -1e30], [-1e4, -1e4, -2e4]], np.float32)
     np.testing.assert_array_equal(np.asarray(nn.softmax(x)), [[0.5, 0.5, 0], [0.5, 0.5, 0]])

@@ -336,6 +336,14 @@ VALUES = [
     "a([[1,2],[3,4]]).item(1,0)",
     "a([[1,2],[3,4]]).item((1,-1))",
     "a([1,2]).item(-1)",
+    "np.polyder(a([200,255,0,7],'u1'))",
+    "np.polyder(a([-128,127,0],'i1'),2)",
+    "np.polyder(a([True,True,False])).dtype",
+    "np.polyder(a([1,2],'f2')+a(0,'f2'),0).dtype",
+    "np.polyder(a([2**63,1],'u8'))",
+    "np.column_stack([1,2,3])",
+    "np.column_stack([1,a([2]),a([[3,4]])])",
+    "np.column_stack(a([1,2]))",
 ]
 
 REFUSED = [

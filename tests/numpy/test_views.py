@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import warnings
 import weakref
@@ -522,13 +523,42 @@ def test_assignments_in_another_thread() -> None:
 
     def work(i: int) -> None:
         for j in range(4):
-            with lock:
-                a[i][j : j + 1] = i + j
+            a[i][j : j + 1] = i + j
 
-    lock = threading.Lock()
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(64)))
     np.testing.assert_array_equal(a, np.arange(64.0)[:, None] + np.arange(4.0))
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        lambda a, i: (a, i),
+        lambda a, i: (a, (slice(i, i + 1), ...)),
+        lambda a, i: (a[i : i + 1], 0),
+        lambda a, i: (a.reshape(-1)[8 * i : 8 * i + 8], ...),
+    ],
+    ids=["element", "slice", "view", "view of a view"],
+)
+def test_threads_assign_to_parts_of_an_array_at_the_same_time(part: Any) -> None:
+    a, n = hnp.zeros((64, 8)), 64
+    ready = threading.Barrier(4)
+
+    def work(k: int) -> None:
+        ready.wait()
+        for i in range(k, n, 4):
+            target, key = part(a, i)
+            for j in range(3):
+                target[key] = float(i + j)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)  # threads take turns in the middle of assignments
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(work, range(4)))
+    finally:
+        sys.setswitchinterval(interval)
+    np.testing.assert_array_equal(a, np.arange(2.0, n + 2.0)[:, None] + np.zeros(8))
 
 
 @pytest.mark.parametrize("transformed", [

@@ -164,7 +164,18 @@ def test_pairs() -> None:
     np.testing.assert_allclose(special.betaln(x, y), scipy_special.betaln(x, y), rtol=1e-12, atol=1e-14)
     for n in (0, 1, 2, 7):
         np.testing.assert_allclose(special.polygamma(n, x), scipy_special.polygamma(n, x), rtol=1e-13)
-    assert special.logsumexp(x).shape == () and special.softmax(x).shape == x.shape
+    assert special.logsumexp(x).shape == ()
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_softmax_is_over_all_axes_as_in_scipy(name: str) -> None:
+    x = R.uniform(-2, 2, (3, 4))
+    function, wanted = getattr(special, name), getattr(scipy_special, name)
+    np.testing.assert_allclose(function(x), wanted(x), rtol=1e-14)
+    np.testing.assert_allclose(function(x, axis=-1), wanted(x, axis=-1), rtol=1e-14)
+    np.testing.assert_allclose(hg.jit(hg.vmap(function))(x), wanted(x, axis=1), rtol=1e-14)
+    np.testing.assert_allclose(function(2.5), wanted(2.5))
+    np.testing.assert_allclose(getattr(hg.nn, name)(x), wanted(x, axis=-1), rtol=1e-14)  # JAX's and PyTorch's layers go along the last
 
 
 def test_edges() -> None:

@@ -12,6 +12,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -439,6 +440,29 @@ def test_threads_read_and_assign_at_the_same_time() -> None:
     for t in readers:
         t.join()
     assert not wrong
+
+
+def test_threads_evaluate_what_others_assign_to() -> None:
+    x, n = hnp.zeros(64), 64
+
+    def work(k: int) -> None:
+        for i in range(k, n, 4):
+            x[i] = float(i)
+            if i % 3 == 0:
+                hg.eval(x)
+            if i % 5 == 0:
+                assert np.asarray(x[i:])[0] == i
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)  # threads take turns in the middle of assignments and evaluations
+    try:
+        for _ in range(5):
+            x[...] = 0.0
+            with ThreadPoolExecutor(4) as pool:
+                list(pool.map(work, range(4)))
+            np.testing.assert_array_equal(x, np.arange(64.0))
+    finally:
+        sys.setswitchinterval(interval)
 
 
 # --- when to compile ---------------------------------------------------------------------------------------------------

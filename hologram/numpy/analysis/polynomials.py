@@ -94,7 +94,7 @@ def polydiv(p: Any, q: Any, /) -> tuple[Tensor, Tensor]:
 
 
 def polyder(p: Any, m: int = 1) -> Tensor:
-    """``m``-th derivative of a polynomial, given by coefficients with the highest power first.
+    """``m``-th derivative of a polynomial, given by coefficients with the highest power first. Narrow integers become those of the default type.
 
     Raises ArgumentError for a negative ``m``.
 
@@ -104,9 +104,10 @@ def polyder(p: Any, m: int = 1) -> Tensor:
     (a,) = _coefficients("polyder", p)
     if integer(m, "polyder", "a number of times") < 0:
         raise located(ArgumentError(f"polyder: derivative number {m}"))
+    kept = a.dtype
     for _ in range(m):
         n = operator.index(a.shape[0])
-        a = a[:-1] * tensor(np.arange(n - 1, 0, -1)).astype(a.dtype)
+        a = a[:-1] * tensor(np.arange(n - 1, 0, -1)).astype(kept if kept == np.uint64 or kept.kind not in "biu" else dtypes.default_int)
     return a
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from typing import Any
 
 from hologram.errors import LeakedTracerError, ReadOnlyError
@@ -16,20 +17,40 @@ from hologram.numpy.indexing.views import ELEMENT, Steps, View
 from hologram.primitives.complex import parts as complexes
 from hologram.primitives.indexing import gather, scatter_set
 from hologram.primitives.movement import broadcast, reshape, slice_, transpose
+from hologram.support import forks
 from hologram.support.user_lines import located
 from hologram.trace.recorder import Pending, current, record
 from hologram.trace.tensor import Tensor
 
+_lock = threading.RLock()  # held while the Tensors that share elements get their new values
+
+
+@forks.in_child
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.RLock()
+
 
 def assign(x: Tensor, key: Any, values: Any) -> None:
-    """``x[key] = values``. Raises as :meth:`hologram.Tensor.__setitem__`; then nothing has changed."""
-    view = _writable(x, "x[i] = v")
-    _replaced(x, view, updated(x, key, values))
+    """``x[key] = values``. Raises as :meth:`hologram.Tensor.__setitem__`; then nothing has changed.
+
+    The new value is made of the old one without the lock, and made again if another thread has changed ``x`` meanwhile.
+    """
+    _check_writable(x, "x[i] = v")
+    while True:
+        node, storage = x._node, x._storage
+        new = updated(x, key, values)
+        with _lock:
+            if x._node is node and x._storage is storage:
+                _replaced(x, new)
+                return
 
 
 def replace(x: Tensor, new: Tensor) -> None:
     """``x[...] = new``, of ``x``'s shape and type. Raises as :func:`assign`."""
-    _replaced(x, _writable(x, "x[...] = v"), new)
+    _check_writable(x, "x[...] = v")
+    with _lock:
+        _replaced(x, new)
 
 
 def share_elements(x: Tensor, y: Tensor) -> bool:
@@ -47,8 +68,8 @@ def is_scalar(x: Tensor) -> bool:
     return view is ELEMENT or (view is None and not x._aval()[0])
 
 
-def _writable(x: Tensor, what: str) -> View | None:
-    """How ``x``, to whose elements is assigned, shares them with others; None where it does not."""
+def _check_writable(x: Tensor, what: str) -> None:
+    """Raises ReadOnlyError for a Tensor that nobody may write to, LeakedTracerError where the assignment would be lost."""
     view: View | None = getattr(x, "_alias", None)
     if view is not None and view.frozen:
         raise located(ReadOnlyError(f"{what} on a read-only Tensor: {view.frozen}"))
@@ -56,10 +77,10 @@ def _writable(x: Tensor, what: str) -> View | None:
     if trace is not None and not trace.made(x._node):
         where = f"{what} on a Tensor from outside of {trace.name}, which is being traced, would be lost"
         raise located(LeakedTracerError(f"{where}: write x = x.at[i].set(v), and return it where it is wanted outside"))
-    return view
 
 
-def _replaced(x: Tensor, view: View | None, new: Tensor) -> None:
+def _replaced(x: Tensor, new: Tensor) -> None:
+    view: View | None = getattr(x, "_alias", None)
     others = [] if view is None else _others(x, view, array(new, "x[i] = v"))
     _become(x, new)
     for other, value in others:
@@ -67,7 +88,10 @@ def _replaced(x: Tensor, view: View | None, new: Tensor) -> None:
 
 
 def _become(x: Tensor, value: Tensor) -> None:
-    x._node, x._storage, x._weak = value._node, value._storage, False
+    if value._storage is None:
+        x._node, x._storage, x._weak = value._node, None, False
+    else:  # in this order, so that a thread that reads meets an old value or the new one
+        x._storage, x._node, x._weak = value._storage, value._node, False
 
 
 def _others(x: Tensor, view: View, new: Node) -> list[tuple[Tensor, Tensor]]:

@@ -135,13 +135,14 @@ def dstack(arrays: Sequence[Any]) -> Tensor:
 
 
 def column_stack(arrays: Sequence[Any]) -> Tensor:
-    """Joins vectors, and matrices of as many rows, as columns of a matrix.
+    """Joins vectors, and matrices of as many rows, as columns of a matrix. A number is a column of one row.
 
     >>> hnp.column_stack([[1, 2], [3, 4]])
     Tensor([[1, 3],
             [2, 4]], dtype=int64)
     """
-    return concat([expand_dims(x, 1) if array(x, "column_stack").ndim == 1 else x for x in items(arrays, "column_stack")], axis=1)
+    axes = {0: (0, 1), 1: (1,)}  # that an array of so many axes lacks
+    return concat([expand_dims(x, axes.get(array(x, "column_stack").ndim, ())) for x in items(arrays, "column_stack")], axis=1)
 
 
 def unstack(x: Any, /, axis: int = 0) -> tuple[Tensor, ...]:

@@ -49,7 +49,7 @@ def expm(A: Any, *, upper_triangular: bool = False, max_squarings: int = 16) -> 
     a = square(A, "expm")
     limit = integer(max_squarings, "expm", "max_squarings")
     degree, bound = _PADE[a.dtype.itemsize // (2 if is_complex(a) else 1)]
-    norm = hnp.max(hnp.sum(hnp.abs(a), axis=-2), axis=-1)
+    norm = hnp.max(hnp.sum(hnp.abs(a), axis=-2), axis=-1, initial=0.0)
     asked = hnp.ceil(hnp.log2(hnp.maximum(norm / bound, 1.0)))
     asked = hnp.where(hnp.isfinite(asked), asked, limit + 1.0)
     scaled = a * hnp.exp2(-hnp.minimum(asked, limit))[..., None, None].astype(a.dtype)

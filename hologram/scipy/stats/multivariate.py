@@ -27,6 +27,11 @@ def _vectors(what: str, *args: Any) -> list[Tensor]:
     return [t if t.ndim else t[None] for t in found]
 
 
+def _log_densities(difference: Tensor, variances: Tensor) -> Tensor:
+    """The logarithm of the density of each element by itself."""
+    return -0.5 * (difference * difference / variances + hnp.log(variances) + math.log(2 * math.pi))
+
+
 def _key(random_state: Any, what: str) -> Any:
     if random_state is None:
         raise located(ArgumentError(f"{what}: random_state is a key: hg.random.key(seed)"))
@@ -37,6 +42,7 @@ class MultivariateNormal:
     """Normal distribution of vectors (…, n) of a mean (…, n) and a covariance (…, n, n); numbers and vectors of variances stand for diagonals.
 
     ``multivariate_normal.logpdf(x, mean, cov)``. The covariance is positive definite; NaN where it is not. Stacks broadcast.
+    Where mean and covariance are numbers, each element of ``x`` is a value; where they are of one element, each element of a vector ``x`` is.
     """
 
     def logpdf(self, x: Any, mean: Any = 0, cov: Any = 1, allow_singular: Any = None) -> Tensor:
@@ -44,8 +50,13 @@ class MultivariateNormal:
         what = "stats.multivariate_normal"
         if allow_singular:
             raise located(ArgumentError(f"{what}: allow_singular is not there: add a small multiple of the identity to cov"))
-        (point, middle), spread = _vectors(what, x, mean), inexact(cov, what)
-        difference = point - middle
+        (point, middle), spread = [wrap(t) for t in promoted(what, (x, mean), dtypes.to_inexact)[0]], inexact(cov, what)
+        if middle.ndim == 0 and spread.ndim == 0:
+            return _log_densities(point - middle, spread)
+        size = middle.shape[-1] if middle.ndim else spread.shape[-1]
+        if size == 1 and point.ndim == 1 and point.shape[0] != 1:
+            point = point[:, None]
+        difference = hnp.atleast_1d(point - middle)
         n = difference.shape[-1]
         if spread.ndim < 2:
             return self._of_variances(difference, spread)
@@ -64,7 +75,7 @@ class MultivariateNormal:
         return square * -0.5 - half_log_det - 0.5 * n * math.log(2 * math.pi)
 
     def _of_variances(self, difference: Tensor, variances: Tensor) -> Tensor:
-        terms = -0.5 * (difference * difference / variances + hnp.log(variances) + math.log(2 * math.pi))
+        terms = _log_densities(difference, variances)
         return hnp.sum(hnp.broadcast_to(terms, hnp.broadcast_shapes(difference.shape, variances.shape)), axis=-1)
 
     def pdf(self, x: Any, mean: Any = 0, cov: Any = 1, allow_singular: Any = None) -> Tensor:

@@ -108,6 +108,11 @@ def test_exponentials_that_ask_for_more_squarings_are_nan() -> None:
     np.testing.assert_allclose(hl.expm(skew, max_squarings=20).numpy(), sl.expm(skew), atol=1e-8)
 
 
+def test_exponentials_of_nothing() -> None:
+    for shape in ((0, 0), (2, 0, 0), (0, 2, 2)):
+        assert hl.expm(np.zeros(shape)).shape == shape
+
+
 def test_element_types() -> None:
     assert hl.expm(A.astype(np.float32)).dtype == np.float32 and hl.sqrtm(S.astype(np.float32)).dtype == np.complex64
     assert hl.toeplitz([1, 2]).dtype == np.int64 and hl.companion([1, 2, 3]).dtype == np.float32

@@ -125,6 +125,17 @@ def test_vectors() -> None:
     assert drawn.shape == (3, 2) and hs.dirichlet.rvs(alpha, size=4, random_state=hg.random.key(0)).shape == (4, 3)
 
 
+def test_vectors_of_one_element_are_numbers() -> None:
+    x, logpdf = np.array([1.0, 2.0, 3.0]), hs.multivariate_normal.logpdf
+    for parameters in ((), (0.5,), (0.5, 2.0), ([0.5], 2.0), (0.5, [[2.0]]), ([0.5], [[2.0]]), ([0.5], [2.0])):
+        want = ss.multivariate_normal.logpdf(x, *parameters)
+        np.testing.assert_allclose(logpdf(x, *parameters).numpy(), want, rtol=1e-6, err_msg=str(parameters))
+        np.testing.assert_allclose(hg.vmap(lambda v, p=parameters: logpdf(v, *p))(x).numpy().reshape(-1), want, rtol=1e-6)
+    np.testing.assert_allclose(logpdf(x[:, None], [0.5], [[2.0]]).numpy(), ss.multivariate_normal.logpdf(x[:, None], [0.5], [[2.0]]))
+    assert logpdf(x[:, None], 0.5, 2.0).shape == (3, 1) and logpdf(1.0).shape == ()  # each element is a number, as in JAX
+    assert logpdf(np.ones((4, 3)), np.zeros(3), 2.0).shape == (4,) and logpdf([1.0, 2.0], 0.0, np.eye(2)).shape == ()
+
+
 WRONG: list[Any] = [
     (lambda: hs.norm.logpdf(0, 0, 1, 2), ArgumentError, "parameters"),
     (lambda: hs.norm.logpdf(0, 0, loc=1), ArgumentError, "loc"),
