@@ -243,13 +243,24 @@ def factorial(n: Any) -> Tensor:
 
 
 def poch(z: Any, m: Any) -> Tensor:
-    """Pochhammer symbol: the rising factorial ``gamma(z + m) / gamma(z)``, z > 0.
+    """Pochhammer symbol: the rising factorial ``gamma(z + m) / gamma(z)``, z > 0, or a pole of ``gamma(z)``. Infinite where only ``gamma(z + m)`` is.
 
     >>> hg.special.poch([1.0, 2.0], 3.0)
     Tensor([ 6., 24.], dtype=float32)
     """
 
     def rising(z: Tensor, m: Tensor) -> Tensor:
+        at_start, at_end = _is_pole(z) & (z > -math.inf), _is_pole(z + m) & (z + m > -math.inf)
+        cancels = at_start & at_end  # where poch(z, m) = (-1)**m poch(1 - z - m, m)
+        sign = where(cancels & (2.0 * floor(0.5 * m) != m), -1.0, 1.0)
+        endless = (m == math.inf) | ((z == math.inf) & (m != 0))
+        upward = gammasgn(where((z < 0) & ~_is_pole(z), z, 1.0)) * math.inf
+        value = where(at_start, 0.0, where(at_end, math.inf, where(m > 0, upward, 0.0)))
+        there = ((at_start ^ at_end) | endless) & ~isnan(z) & ~isnan(m) & (m > -math.inf) & (z > -math.inf)
+        start = where(there, 1.0, where(cancels, 1.0 - z - m, z))
+        return where(there, value, sign * regular(start, where(there, 1.0, m)))
+
+    def regular(z: Tensor, m: Tensor) -> Tensor:
         small = (absolute(z) < 150) & (absolute(z + m) < 150)
         u, v = where(small, z, 1.0), where(small, m, 1.0)
         direct = _gamma_function(u + v) * _rgamma(u)
@@ -282,6 +293,7 @@ def multigammaln(a: Any, d: int) -> Tensor:
 
 # --- zeta ------------------------------------------------------------------------------------------------------------
 
+_NEAR_ZERO = 0.05  # where 1 - s would lose the digits of s
 _TERMS = 12  # summed one by one before the Euler-Maclaurin formula
 _EULER_MACLAURIN = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600, -3617 / 10670622842880000)
 
@@ -321,8 +333,8 @@ _riemann_zeta = Function(lambda s: _riemann(s), [None])
 
 
 def _riemann(s: Tensor) -> Tensor:
-    """Below 0: ``2 (2 pi)**(s - 1) sin(pi s / 2) gamma(1 - s) zeta(1 - s)``."""
-    mirrored = s < 0
+    """Below ``-_NEAR_ZERO``: ``2 (2 pi)**(s - 1) sin(pi s / 2) gamma(1 - s) zeta(1 - s)``."""
+    mirrored = s < -_NEAR_ZERO
     t = where(mirrored, 1.0 - s, where(s == 1, 2.0, s))
     direct = _hurwitz(t, t * 0 + 1.0)
     turn = 0.25 * where(mirrored, s, 0.0)
