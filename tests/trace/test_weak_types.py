@@ -235,6 +235,10 @@ def test_scalars_stay_weak(use: str, jitted: bool) -> None:
     assert (hnp.ones(2, dtype=hnp.bfloat16) * STAY_WEAK[use](strong)).dtype == np.float32
 
 
+def test_elements_of_what_is_no_tensor() -> None:
+    assert [int(x) for x in hnp.unstack((1, 2))] == [1, 2] and hnp.unstack(np.ones(1))[0].dtype == np.float64
+
+
 def test_a_view_of_a_weak_number_is_one() -> None:
     c = hnp.asarray(2.5)
     y = c[...]

@@ -102,12 +102,12 @@ def _view(aliases: Aliases | None, steps: Steps = (), frozen: str = "") -> View:
 ELEMENT = _view(None, frozen="an element that integers pick is a value of its own, as a NumPy scalar: assign to the array that it is picked from")
 
 
-def stays_weak(source: Tensor, node: Node) -> bool:
+def stays_weak(source: Any, node: Node) -> bool:
     """Whether what is moved out of ``source`` is weakly typed: a weak scalar that is a scalar still."""
-    return source._weak and not node.shape
+    return type(source) is Tensor and source._weak and not node.shape
 
 
-def element(source: Tensor, start: Node, node: Node) -> Tensor:
+def element(source: Any, start: Node, node: Node) -> Tensor:
     """The Tensor of one element that integers picked of ``source``, whose node is ``start``."""
     weak = stays_weak(source, node)
     t = wrap(node_of(source) if weak and node is start else node, weak)
