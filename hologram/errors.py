@@ -40,6 +40,10 @@ class ArgumentError(HologramError, TypeError):
     """An argument of a jitted function, or of an API call, that Hologram cannot take."""
 
 
+class CopyError(ArgumentError, ValueError):
+    """``copy=False`` where a copy is needed."""
+
+
 class TracedValueError(HologramError, TypeError):
     """A value was read (``float``, ``bool``, ``numpy()``, a Python ``if``) while tracing, where it does not exist yet."""
 

@@ -32,6 +32,8 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     node, _ = as_node(pred, "cond: the predicate")
     if node.shape:
         raise located(ShapeError(f"cond: the predicate is a scalar, not of shape {list(node.shape)}"))
+    if node.dtype.is_complex:
+        raise located(DTypeError(f"cond: the predicate is a bool or a real number, not {node.dtype}"))
     if jit_is_disabled():
         return (true_fun if wrap(node) else false_fun)(*operands)
     index = cast_node(cast_node(node, dtypes.bool_), dtypes.int64)

@@ -19,7 +19,7 @@ from hologram.ir.symbolic import Expr, Int
 from hologram.support.user_lines import located
 from hologram.trace import effects, tree
 from hologram.trace.call.jit import jit_is_disabled
-from hologram.trace.checks import as_function
+from hologram.trace.checks import as_function, integer
 from hologram.trace.operators import SCALARS, node_as, wrap
 from hologram.trace.recorder import assume, plain
 from hologram.trace.tensor import namespace
@@ -43,7 +43,7 @@ def scan(
     - ``init``: a pytree. The carry keeps its structure, shapes and types; a Python number adopts the type that comes back.
     - ``xs``: a pytree whose leaves share the extent of their first axis, or None; then ``length`` says how many steps there are.
     - ``reverse``: steps run from the last element to the first; ys stay in the places of their xs.
-    - ``unroll`` is accepted and ignored: the compiler decides.
+    - ``unroll``, a bool or an integer from 0 up, is ignored: the compiler decides.
     - ``progress``: a label, or True for the name of ``f``: a bar shows the steps that are done, the rate and the time that is left
       (docs/notebooks.md).
 
@@ -53,6 +53,7 @@ def scan(
     (Tensor(6, dtype=int64), Tensor([0, 2, 9], dtype=int64))
     """
     carry, sequence = Operands(init, "scan", "init"), Operands(xs, "scan", "xs")
+    _check_unroll("scan", unroll)
     steps, label = _length(sequence, length), loop_label(progress, f, "scan")
     element = without_axes(sequence.treedef, [0] * len(sequence.nodes), "scan")
     if jit_is_disabled():
@@ -116,7 +117,7 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         raise located(ArgumentError("while_loop: init_val holds no value, so the condition could never change"))
     body, types = _trace_to_fixpoint("while_loop", body_fun, carry, [], pack, check)
     test = Traced("while_loop", cond_fun, types, pack)
-    if len(test.types) != 1 or test.types[0].shape:
+    if test.treedef is not tree.LEAF or test.types[0].shape:
         raise located(ShapeError(f"while_loop: the condition is a scalar bool, not {test.types[0] if len(test.types) == 1 else test.treedef}"))
     if test.types[0].dtype is not dtypes.bool_:
         raise located(DTypeError(f"while_loop: the condition is a scalar bool, not {test.types[0]}"))
@@ -149,12 +150,14 @@ def fori_loop(
     """Counted loop: ``value = body_fun(i, value)`` for i from ``lower`` up to, not including, ``upper``; gives the last value.
 
     With integers of Python or NumPy as bounds the loop is a scan, and reverse-mode derivatives go through it; with Tensors it is a while loop.
-    ``unroll`` is accepted and ignored; ``progress``: see :func:`scan`. Raises as :func:`scan` does.
+    ``unroll``, a bool or an integer from 0 up, is ignored; ``progress``: see :func:`scan`. Raises as :func:`scan` does.
 
     >>> hg.fori_loop(0, 5, lambda i, total: total + i, 0)
     Tensor(10, dtype=int64)
     """
     as_function(body_fun, "fori_loop")
+    if unroll is not None:
+        _check_unroll("fori_loop", unroll)
     hnp, label = namespace(), loop_label(progress, body_fun, "fori_loop")
     shown = label[0] if label else False
     if isinstance(lower, _INTEGERS) and isinstance(upper, _INTEGERS):
@@ -186,6 +189,11 @@ def _counter(lower: Any, upper: Any) -> DType:
             raise located(DTypeError(f"fori_loop: {name} is a scalar integer, not {node.dtype}{list(node.shape)}"))
         strong += [] if weak else [node.dtype]
     return functools.reduce(dtypes.promote, strong) if strong else dtypes.default_int
+
+
+def _check_unroll(what: str, unroll: Any) -> None:
+    if integer(unroll, what, "unroll") < 0:
+        raise located(ArgumentError(f"{what}: unroll is a bool or an integer from 0 up, not {unroll!r}"))
 
 
 def _length(sequence: Operands, length: Any) -> Int:

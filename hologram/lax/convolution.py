@@ -10,6 +10,7 @@ from hologram import numpy as hnp
 from hologram.errors import ArgumentError, DTypeError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.symbolic import Int
+from hologram.lax.products import check_precision
 from hologram.lax.shapes import cut_or_padded, in_order, integers
 from hologram.lax.windows import padtype_to_pads
 from hologram.numpy.arguments import array, cast, permuted, reshaped, wrap
@@ -82,7 +83,7 @@ def conv_general_dilated(
 
     ``dimension_numbers`` is as in :func:`conv_dimension_numbers`, ``padding`` as in :func:`padtype_to_pads`; negative widths cut off. There is one
     stride, and one distance between elements of the input and of the kernel, for each axis of space. Groups of channels, or of the batch, are
-    convolved on their own. ``precision`` is taken and says nothing here; ``preferred_element_type`` is that of the result.
+    convolved on their own. ``precision``, as that of :func:`dot_general`, says nothing here; ``preferred_element_type`` is that of the result.
 
     Raises ShapeError where the shapes do not fit, ArgumentError for other options, DTypeError for bools.
 
@@ -91,6 +92,7 @@ def conv_general_dilated(
     (1, 3, 3, 4)
     """
     what = "conv_general_dilated"
+    check_precision(what, precision)
     (x, w), result, weak = factors(what, (lhs, rhs), preferred_element_type)
     if x.dtype.kind == "b":
         raise located(DTypeError(f"{what} takes numbers, not {x.dtype}"))

@@ -170,6 +170,7 @@ def gather(
     gone = {*n.collapsed_slice_dims, *n.operand_batching_dims}
     kept = [a for a in range(t.ndim) if a not in gone]
     fits = len(kept) == len(n.offset_dims) and _are_axes(n.offset_dims, len(at.places) + len(kept))
+    fits = fits and len(gone) == len(n.collapsed_slice_dims) + len(n.operand_batching_dims)
     if any(sizes[a] != 1 for a in gone) or not fits:
         raise located(ShapeError(f"gather: {n} for windows of {sizes} elements of shape {list(t.shape)}"))
     how = _mode(mode, n.mode, GatherScatterMode.CLIP)

@@ -30,7 +30,7 @@ def dot_general(a: Any, b: Any, /, dimension_numbers: Any, precision: Any = None
     >>> hg.nn.dot_general(a, b, (((2,), (1,)), ((0,), (0,)))).shape
     (5, 2, 4)
     """
-    _check_precision("dot_general", precision)
+    check_precision("dot_general", precision)
     x, y = array(a, "dot_general"), array(b, "dot_general")
     try:
         (summed_a, summed_b), (batch_a, batch_b) = (tuple(map(tuple, pair)) for pair in dimension_numbers)
@@ -48,7 +48,7 @@ def _axes(x: Node, axes: tuple[Any, ...]) -> list[int]:
     return [axis_of(i, len(x.shape), "dot_general") for i in axes]
 
 
-def _check_precision(what: str, precision: Any) -> None:
+def check_precision(what: str, precision: Any) -> None:
     """Raises ArgumentError for what is no precision, such as a type in its place."""
     for p in precision if isinstance(precision, (tuple, list)) else (precision,):
         try:
@@ -69,7 +69,7 @@ def dot(lhs: Any, rhs: Any, precision: Any = None, preferred_element_type: Any =
     """
     if dimension_numbers is not None:
         return dot_general(lhs, rhs, dimension_numbers, precision, preferred_element_type)
-    _check_precision("dot", precision)
+    check_precision("dot", precision)
     if not 1 <= hnp.ndim(lhs) <= 2 or not 1 <= hnp.ndim(rhs) <= 2:
         raise located(ShapeError(f"dot takes vectors and matrices, not shapes {list(hnp.shape(lhs))} and {list(hnp.shape(rhs))}"))
     return hnp.dot(lhs, rhs, preferred_element_type=preferred_element_type)
@@ -81,7 +81,7 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Tensor:
     >>> hg.lax.batch_matmul(hnp.ones((5, 2, 3)), hnp.ones((5, 3, 4))).shape
     (5, 2, 4)
     """
-    _check_precision("batch_matmul", precision)
+    check_precision("batch_matmul", precision)
     if hnp.ndim(lhs) < 2 or hnp.shape(lhs)[:-2] != hnp.shape(rhs)[:-2]:
         raise located(ShapeError(f"batch_matmul: shapes {list(hnp.shape(lhs))} and {list(hnp.shape(rhs))} have other batches"))
     return hnp.matmul(lhs, rhs)
@@ -98,7 +98,7 @@ def ragged_dot(lhs: Any, rhs: Any, group_sizes: Any, precision: Any = None, pref
             [1., 1.],
             [5., 5.]], dtype=float32)
     """
-    _check_precision("ragged_dot", precision)
+    check_precision("ragged_dot", precision)
     rows, matrices, sizes = hnp.asarray(lhs), hnp.asarray(rhs), hnp.asarray(group_sizes)
     if rows.ndim != 2 or matrices.ndim != 3 or sizes.shape != matrices.shape[:1] or rows.shape[1] != matrices.shape[1]:
         raise located(ShapeError(f"ragged_dot: shapes {list(rows.shape)}, {list(matrices.shape)} and {list(sizes.shape)} do not fit"))

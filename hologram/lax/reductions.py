@@ -149,7 +149,7 @@ def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Tensor:
     (Tensor([1, 3, 6], dtype=int64), Tensor([6, 5, 3], dtype=int64))
     """
     t = hnp.asarray(operand)
-    return hnp.cumsum(t, axis, t.dtype, reverse=reverse)
+    return hnp.cumsum(t, axis_of(axis, t.ndim, "cumsum"), t.dtype, reverse=reverse)
 
 
 def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Tensor:
@@ -159,7 +159,7 @@ def cumprod(operand: Any, axis: int = 0, reverse: bool = False) -> Tensor:
     Tensor([1, 2, 6], dtype=int64)
     """
     t = hnp.asarray(operand)
-    return hnp.cumprod(t, axis, t.dtype, reverse=reverse)
+    return hnp.cumprod(t, axis_of(axis, t.ndim, "cumprod"), t.dtype, reverse=reverse)
 
 
 def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Tensor:
@@ -169,9 +169,8 @@ def cummax(operand: Any, axis: int = 0, reverse: bool = False) -> Tensor:
     Tensor([1, 3, 3], dtype=int64)
     """
     t = hnp.asarray(operand)
-    if t.dtype.kind == "c":
-        return associative_scan(hnp.maximum, t, axis=axis_of(axis, t.ndim, "cummax"), reverse=reverse)
-    return hnp.cummax(t, axis, reverse=reverse)
+    a = axis_of(axis, t.ndim, "cummax")
+    return associative_scan(hnp.maximum, t, axis=a, reverse=reverse) if t.dtype.kind == "c" else hnp.cummax(t, a, reverse=reverse)
 
 
 def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Tensor:
@@ -181,9 +180,8 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Tensor:
     Tensor([2, 2, 1], dtype=int64)
     """
     t = hnp.asarray(operand)
-    if t.dtype.kind == "c":
-        return associative_scan(hnp.minimum, t, axis=axis_of(axis, t.ndim, "cummin"), reverse=reverse)
-    return hnp.cummin(t, axis, reverse=reverse)
+    a = axis_of(axis, t.ndim, "cummin")
+    return associative_scan(hnp.minimum, t, axis=a, reverse=reverse) if t.dtype.kind == "c" else hnp.cummin(t, a, reverse=reverse)
 
 
 def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Tensor:

@@ -24,7 +24,8 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     (Tensor([1, 2, 2], dtype=int64), Tensor([20, 10,  5], dtype=int64))
     """
     if not isinstance(operand, (tuple, list)):
-        return hnp.sort(operand, axis=dimension)
+        t = hnp.asarray(operand)
+        return hnp.sort(t, axis=axis_of(dimension, t.ndim, "sort"))
     arrays = [hnp.asarray(x) for x in operand]
     count = integer(num_keys, "sort", "a number of keys")
     if not 1 <= count <= len(arrays):

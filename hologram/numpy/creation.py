@@ -14,7 +14,7 @@ from hologram.errors import ArgumentError, ShapeError, TracedValueError
 from hologram.ir.node import Node
 from hologram.ir.op import Shape
 from hologram.ir.symbolic import Expr, bounds
-from hologram.numpy.arguments import array, as_tensor, axis_of, cast_to, element_type, permuted, reshaped, spread, wrap
+from hologram.numpy.arguments import array, array_as, as_tensor, axis_of, cast_to, element_type, permuted, reshaped, spread, wrap
 from hologram.numpy.elementwise.functions import FUNCTIONS
 from hologram.numpy.elementwise.rounded import rounded_product
 from hologram.primitives import TABLE
@@ -26,7 +26,7 @@ from hologram.trace.array_classes import known_array
 from hologram.trace.checks import choice, computed, extent, integer, number, shape_of
 from hologram.trace.convert import asarray, from_dlpack, put, tensor
 from hologram.trace.diagnostics.origins import traced_size
-from hologram.trace.operators import SCALARS, broadcast_node, broadcast_shapes, promoted, working_type
+from hologram.trace.operators import SCALARS, broadcast_node, broadcast_shapes, promoted, weak_type, working_type
 from hologram.trace.recorder import cast_node, constant, plain, record
 from hologram.trace.tensor import Tensor
 
@@ -109,12 +109,14 @@ def _like(x: Any, what: str) -> tuple[Shape, DType]:
 
 
 def full_like(x: Any, /, fill_value: Any, dtype: Any = None, *, device: Any = None, shape: Any = None) -> Tensor:
-    """An array of one value with the shape and type of ``x``, where ``shape`` and ``dtype`` do not say otherwise.
+    """An array of one value with the shape and type of ``x``, where ``shape`` and ``dtype`` do not say otherwise; weakly typed where ``x`` is.
 
     >>> hnp.full_like([1, 2], 2.7)
     Tensor([2, 2], dtype=int64)
     """
     own_shape, own = _like(x, "full_like")
+    if shape is None and dtype is None and type(x) is Tensor and x._weak and not own_shape:
+        return put(wrap(broadcast_node(array_as(fill_value, weak_type(own), "full_like"), ()), True), device)
     return full(own_shape if shape is None else shape, fill_value, dtype=dtype or own, device=device)
 
 

@@ -180,8 +180,10 @@ def _weighted(key: Any, p: Node, shape: Shape, replace: bool) -> Tensor:
     """Indices with probabilities proportional to ``p``: by inversion, or, without replacement, the largest of log p plus Gumbel noise."""
     if replace:
         totals = cumsum(wrap(p))
-        u = unit(key, shape, p.dtype, "choice") * totals[-1]
-        return searchsorted(totals, u, side="right")
+        whole = totals[-1]
+        u = unit(key, shape, p.dtype, "choice") * whole
+        below = FUNCTIONS["nextafter"](whole, whole * 0)  # a product may be rounded up to the whole, behind the last element
+        return where(whole > 0, searchsorted(totals, FUNCTIONS["minimum"](u, below), side="right"), 0)
     ranks = gumbel(key, p.shape, p.dtype) + elementwise(mathematics.log, wrap(p))
     return wrap(reshaped(array(argsort(-ranks)[: math.prod(shape)], "choice"), shape))
 
@@ -196,7 +198,8 @@ def _check_enough(wanted: Int, n: Int) -> None:
 def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = None, axis: int = 0) -> Tensor:
     """Random sample: elements of ``a`` along ``axis`` (or of ``0, …, a-1`` for an integer), each with probability ``p``, uniform for None.
 
-    Raises ArgumentError where more are wanted than there are, without replacement.
+    With replacement, weights without a positive sum choose the first element. Raises ArgumentError where more are wanted than there are, without
+    replacement.
 
     >>> hg.random.choice(hg.random.key(0), hnp.asarray([10, 20, 30]), (2,), replace=False)
     Tensor([20, 10], dtype=int64)

@@ -42,7 +42,8 @@ def _wofz(z: Tensor) -> Tensor:
     x, y = hnp.real(z), hnp.imag(z)
     u, v = absolute(x), absolute(y)
     below = y < 0
-    re, im = _first_quadrant(u, v)
+    endless = ((u == math.inf) | (v == math.inf)) & (u == u) & (v == v)
+    re, im = (where(endless, 0.0, part) for part in _first_quadrant(where(endless, 1.0, u), where(endless, 1.0, v)))
     im = where((x < 0) ^ below, -im, im)  # of w(-z) below the axis
     size = exp(where(below, (v - u) * (v + u), 0.0)) * 2.0
     angle = 2.0 * x * y

@@ -126,7 +126,7 @@ def rgamma(x: Any) -> Tensor:
 
 
 def beta(a: Any, b: Any) -> Tensor:
-    """Beta function ``gamma(a) gamma(b) / gamma(a + b)`` of numbers that broadcast.
+    """Beta function ``gamma(a) gamma(b) / gamma(a + b)`` of numbers that broadcast; infinite at its poles.
 
     >>> hg.special.beta([1.0, 2.0], 3.0)
     Tensor([0.33333334, 0.08333334], dtype=float32)
@@ -134,16 +134,48 @@ def beta(a: Any, b: Any) -> Tensor:
     return in_float64("beta", _beta, a, b)
 
 
+def _at_poles(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """``(a, b, sign, value, there)``: the arguments by which beta is ``sign`` times what they give, and, ``there``, the ``value`` that it has, 0 or
+    infinite: at poles of the gamma function, and of infinite arguments.
+
+    Of a = -n the poles of ``gamma(a)`` and ``gamma(a + b)`` cancel for whole b from 1 to n: ``beta(a, b) = (-1)**b beta(1 - a - b, b)``.
+    """
+    at_a, at_b = _is_pole(a), _is_pole(b)
+    cancels_a = at_a & (a > -math.inf) & (b > 0) & (floor(b) == b) & (a + b <= 0)
+    cancels_b = at_b & (b > -math.inf) & (a > 0) & (floor(a) == a) & (a + b <= 0)
+    other = where(cancels_a, b, where(cancels_b, a, 0.0))
+    sign = where(2.0 * floor(0.5 * other) == other, 1.0, -1.0)
+    endless = ((a == math.inf) & ~isnan(b)) | ((b == math.inf) & ~isnan(a))
+    finite = where(a == math.inf, b, a)  # beta goes as gamma(finite) times a power of the argument that grows
+    grows = gammasgn(where(endless & (finite < 0) & ~_is_pole(finite), finite, 1.0)) * math.inf
+    poles = (at_a | at_b) & ~cancels_a & ~cancels_b & ~isnan(a) & ~isnan(b)
+    value = where(poles, math.inf, where(finite > 0, 0.0, grows))
+    there = poles | endless
+    p = where(there, 1.0, where(cancels_a, 1.0 - a - b, a))
+    q = where(there, 1.0, where(cancels_b, 1.0 - a - b, b))
+    return p, q, sign, value, there
+
+
 def _beta(a: Tensor, b: Tensor) -> Tensor:
+    a, b, sign, value, there = _at_poles(a, b)
+    return where(there, value, sign * _regular_beta(a, b))
+
+
+def _regular_beta(a: Tensor, b: Tensor) -> Tensor:
     n = a + b
     small = (absolute(a) < 150) & (absolute(b) < 150) & (absolute(n) < 150)
     direct = _gamma_function(where(small, a, 1.0)) * _rgamma(where(small, n, 2.0)) * _gamma_function(where(small, b, 1.0))
     p, q = where(small, 1.0, a), where(small, 1.0, b)
-    return where(small, direct, gammasgn(a) * gammasgn(b) * gammasgn(n) * exp(_betaln(p, q)))
+    return where(small, direct, gammasgn(a) * gammasgn(b) * gammasgn(where(_is_pole(n), 1.0, n)) * exp(_regular_betaln(p, q)))
 
 
 def _betaln(a: Tensor, b: Tensor) -> Tensor:
     """The logarithm of the beta function's magnitude."""
+    a, b, _, value, there = _at_poles(a, b)
+    return where(there, where(value == 0, -math.inf, math.inf), _regular_betaln(a, b))
+
+
+def _regular_betaln(a: Tensor, b: Tensor) -> Tensor:
     positive = (a > 0) & (b > 0)
     p, q = where(positive, a, 1.0), where(positive, b, 1.0)
     u, v = where(positive, 1.0, a), where(positive, 1.0, b)
@@ -211,13 +243,24 @@ def factorial(n: Any) -> Tensor:
 
 
 def poch(z: Any, m: Any) -> Tensor:
-    """Pochhammer symbol: the rising factorial ``gamma(z + m) / gamma(z)``, z > 0.
+    """Pochhammer symbol: the rising factorial ``gamma(z + m) / gamma(z)``, z > 0, or a pole of ``gamma(z)``. Infinite where only ``gamma(z + m)`` is.
 
     >>> hg.special.poch([1.0, 2.0], 3.0)
     Tensor([ 6., 24.], dtype=float32)
     """
 
     def rising(z: Tensor, m: Tensor) -> Tensor:
+        at_start, at_end = _is_pole(z) & (z > -math.inf), _is_pole(z + m) & (z + m > -math.inf)
+        cancels = at_start & at_end  # where poch(z, m) = (-1)**m poch(1 - z - m, m)
+        sign = where(cancels & (2.0 * floor(0.5 * m) != m), -1.0, 1.0)
+        endless = (m == math.inf) | ((z == math.inf) & (m != 0))
+        upward = gammasgn(where((z < 0) & ~_is_pole(z), z, 1.0)) * math.inf
+        value = where(at_start, 0.0, where(at_end, math.inf, where(m > 0, upward, 0.0)))
+        there = ((at_start ^ at_end) | endless) & ~isnan(z) & ~isnan(m) & (m > -math.inf) & (z > -math.inf)
+        start = where(there, 1.0, where(cancels, 1.0 - z - m, z))
+        return where(there, value, sign * regular(start, where(there, 1.0, m)))
+
+    def regular(z: Tensor, m: Tensor) -> Tensor:
         small = (absolute(z) < 150) & (absolute(z + m) < 150)
         u, v = where(small, z, 1.0), where(small, m, 1.0)
         direct = _gamma_function(u + v) * _rgamma(u)
@@ -250,6 +293,7 @@ def multigammaln(a: Any, d: int) -> Tensor:
 
 # --- zeta ------------------------------------------------------------------------------------------------------------
 
+_NEAR_ZERO = 0.05  # where 1 - s would lose the digits of s
 _TERMS = 12  # summed one by one before the Euler-Maclaurin formula
 _EULER_MACLAURIN = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000, 1 / 74724249600, -3617 / 10670622842880000)
 
@@ -289,8 +333,8 @@ _riemann_zeta = Function(lambda s: _riemann(s), [None])
 
 
 def _riemann(s: Tensor) -> Tensor:
-    """Below 0: ``2 (2 pi)**(s - 1) sin(pi s / 2) gamma(1 - s) zeta(1 - s)``."""
-    mirrored = s < 0
+    """Below ``-_NEAR_ZERO``: ``2 (2 pi)**(s - 1) sin(pi s / 2) gamma(1 - s) zeta(1 - s)``."""
+    mirrored = s < -_NEAR_ZERO
     t = where(mirrored, 1.0 - s, where(s == 1, 2.0, s))
     direct = _hurwitz(t, t * 0 + 1.0)
     turn = 0.25 * where(mirrored, s, 0.0)

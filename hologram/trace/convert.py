@@ -13,7 +13,7 @@ from hologram.backends.device.storage import DeviceStorage
 from hologram.backends.residence import on_host
 from hologram.dlpack import array_of
 from hologram.dtypes import DType
-from hologram.errors import ArgumentError, DeviceError, DTypeError, IntegerRangeError, OutOfMemory
+from hologram.errors import ArgumentError, CopyError, DeviceError, DTypeError, IntegerRangeError, OutOfMemory
 from hologram.ir.devices import CPU, backend, find
 from hologram.primitives.markers import place
 from hologram.primitives.scalar.elementwise import cast_reference
@@ -63,7 +63,7 @@ def asarray(data: Any, /, dtype: Any = None, *, device: Any = None, copy: bool |
 
     A Python float or complex number without a ``dtype`` stays weakly typed: beside an array it has the array's type, and all its digits.
     A borrowed value is copied when an op is recorded on it: a later write to the source never changes a result. Raises as :func:`tensor` does,
-    and ArgumentError where ``copy`` is False and a copy is needed.
+    and CopyError where ``copy`` is False and a copy is needed, as of lists and numbers.
 
     >>> hg.asarray([1, 2, 3])
     Tensor([1, 2, 3], dtype=int64)
@@ -82,11 +82,12 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> T
     Tensor([0, 1, 2], dtype=int64)
     """
     if type(x) is Tensor:
-        return put(x, device)
+        return put(_made(x, None, borrow=not copy), device)
     check_unmasked(x, "from_dlpack")
     if not hasattr(x, "__dlpack__"):
         raise located(ArgumentError(f"from_dlpack takes an object with __dlpack__, not {type(x).__name__}"))
     if _is_on_device(x):
+        _require_copy(copy is not False, "an array on a device")
         return put(of_device(x), device)
     try:
         array = array_of(x)
@@ -156,7 +157,10 @@ def _made(data: Any, dtype: Any, borrow: bool, strict: bool = False, weak: bool 
     if type(data) is Tensor:
         if to is None or (borrow and not data._weak and data._aval()[1] is to):
             return data if borrow else copy(data)  # elements assigned to one are not the other's; the memory is shared
+        _require_copy(not strict or element_type(data.dtype) is to, f"{data.dtype} to {to}")
         return wrap(whole_cast(node_of(data), to))
+    if type(data) in SCALARS or isinstance(data, (list, tuple, range, np.generic)):
+        _require_copy(not strict, f"a {type(data).__name__}")
     if type(data) in SCALARS:
         weak = weak and to is None and type(data) in (float, complex)  # integers have the default type, as the Array API has it
         return wrap(constant(data, weak_type(dtypes.of_scalar(data)) if weak else to or dtypes.of_scalar(data)), weak)
@@ -168,10 +172,17 @@ def _made(data: Any, dtype: Any, borrow: bool, strict: bool = False, weak: bool 
         return _made(hooks.gathered(data), dtype, borrow, strict)
     if not isinstance(data, (np.ndarray, np.generic)):
         if _is_on_device(data):
+            _require_copy(not strict, "an array on a device")
             made = of_device(data)
             return made if to is None else wrap(whole_cast(node_of(made), to))
         data = _foreign(data)
     return _of_array(data, to, borrow, strict)
+
+
+def _require_copy(allowed: bool, what: str) -> None:
+    """Raises CopyError for ``what``, which is made by copying, where that is not allowed."""
+    if not allowed:
+        raise located(CopyError(f"{what} needs a copy, which copy=False forbids"))
 
 
 def element_type(dtype: Any) -> DType:
@@ -225,14 +236,12 @@ def _storage_of(array: Any, to: DType | None, borrow: bool, strict: bool) -> Any
     check_unmasked(array, "tensor")
     dtype = element_type(array.dtype)
     if to is not None and to is not dtype:
-        if strict:
-            raise located(ArgumentError(f"{dtype} to {to} needs a copy, which copy=False forbids"))
+        _require_copy(not strict, f"{dtype} to {to}")
         return storage.copy_of(np.asarray(_converted(array, to)))
     array = np.asarray(array)
     if borrow and storage.borrowable(array):
         return storage.borrow(array)
-    if strict:
-        raise located(ArgumentError("this array's layout needs a copy, which copy=False forbids"))
+    _require_copy(not strict, "this array's layout")
     return storage.copy_of(array)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hologram import dtypes
+from hologram.dtypes import DType
 from hologram.errors import ArgumentError, DifferentiationError, ShapeError
 from hologram.ir.node import Node
 from hologram.ir.symbolic import prod
@@ -14,7 +15,7 @@ from hologram.primitives.markers import stop
 from hologram.support.user_lines import located
 from hologram.trace import tree
 from hologram.trace.checks import as_function, has_items, integer, items
-from hologram.trace.operators import wrap
+from hologram.trace.operators import weak_default, wrap
 from hologram.trace.recorder import cast_node, constant, record
 from hologram.trace.tree import Treedef
 from hologram.transform.arguments import array_node, cotangent_nodes, own, tensors
@@ -50,14 +51,19 @@ def _like_argnums(values: Sequence[Any], argnums: Argnums) -> Any:
     return tuple(values) if has_items(argnums) else values[0]
 
 
-def _require_kinds(nodes: Sequence[Node], which: str, what: str, holomorphic: bool) -> None:
+def _seen_types(nodes: Sequence[Node], weak: Sequence[bool]) -> list[DType]:
+    """The types that others see of nodes, some of which are ``weak``."""
+    return [weak_default(x.dtype) if w else x.dtype for x, w in zip(nodes, weak, strict=True)]
+
+
+def _require_kinds(types: Sequence[DType], which: str, what: str, holomorphic: bool) -> None:
     """Raises DifferentiationError unless nodes are complex for a holomorphic function, real for any other: only then is the derivative one number."""
-    for x in nodes:
-        if holomorphic and not x.dtype.is_complex:
-            raise located(DifferentiationError(f"{what}: holomorphic=True is for functions of complex numbers, and {which} is {x.dtype}"))
-        if not holomorphic and x.dtype.is_complex:
+    for dtype in types:
+        if holomorphic and not dtype.is_complex:
+            raise located(DifferentiationError(f"{what}: holomorphic=True is for functions of complex numbers, and {which} is {dtype}"))
+        if not holomorphic and dtype.is_complex:
             advice = "pass holomorphic=True if the function is holomorphic, take real, imag or abs, or use jvp or vjp"
-            raise located(DifferentiationError(f"{what}: {which} is {x.dtype}: {advice}"))
+            raise located(DifferentiationError(f"{what}: {which} is {dtype}: {advice}"))
 
 
 def _scalar_result(made: Linearised, what: str, holomorphic: bool) -> Node:
@@ -65,10 +71,12 @@ def _scalar_result(made: Linearised, what: str, holomorphic: bool) -> Node:
         raise located(DifferentiationError(f"{what} takes a function with one scalar result, not {made.structure}: see vjp, jacrev, has_aux"))
     (out,) = made.results
     if out.shape or not has_tangents(out.dtype):
+        (dtype,) = _seen_types([out], made.weak_results)
         raise located(
-            DifferentiationError(f"{what} takes a function whose result is a scalar float, not {out.dtype}{list(out.shape)}: sum it, or use jacrev")
+            DifferentiationError(f"{what} takes a function whose result is a scalar float, not {dtype}{list(out.shape)}: sum it, or use jacrev")
         )
-    _require_kinds([out, *(made.inputs if holomorphic else ())], "an argument or the result" if holomorphic else "the result", what, holomorphic)
+    inputs = _seen_types(made.inputs, made.weak) if holomorphic else []
+    _require_kinds([*_seen_types([out], made.weak_results), *inputs], "an argument or the result" if holomorphic else "the result", what, holomorphic)
     return out
 
 
@@ -89,7 +97,7 @@ def _value_and_grad(f: Function, given: Options, args: tuple[Any, ...], options:
     made = Linearised(of_chosen, chosen, "grad", has_aux, reverse=True)
     out = _scalar_result(made, "grad", holomorphic)
     gradient = tensors(made.in_structure, made.backward([number(1, out)]), made.weak)
-    value = wrap(out)
+    (value,) = tree.leaves(tensors(made.structure, [out], made.weak_results))
     return ((value, made.aux) if has_aux else value), _like_argnums(gradient, argnums)
 
 
@@ -127,9 +135,11 @@ def vjp(f: Function, *primals: Any, has_aux: bool = False) -> Any:
     made = Linearised(f, primals, "vjp", has_aux, reverse=True)
 
     def pullback(cotangents: Any) -> Any:
-        return tensors(made.in_structure, made.backward(cotangent_nodes(cotangents, made.structure, made.results, "vjp")), made.weak)
+        return tensors(
+            made.in_structure, made.backward(cotangent_nodes(cotangents, made.structure, made.results, "vjp", weak=made.weak_results)), made.weak
+        )
 
-    results = tensors(made.structure, made.results)
+    results = tensors(made.structure, made.results, made.weak_results)
     return (results, pullback, made.aux) if has_aux else (results, pullback)
 
 
@@ -143,8 +153,9 @@ def jvp(f: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise located(ArgumentError("jvp takes the primals, and the tangents, in a tuple or list"))
-    results, pushed, structure = tangents_of(f, primals, lambda s, nodes, weak: cotangent_nodes(tuple(tangents), s, nodes, "jvp", weak=weak), "jvp")
-    return tensors(structure, results), tensors(structure, pushed)
+    directions = lambda s, nodes, weak: cotangent_nodes(tuple(tangents), s, nodes, "jvp", weak=weak)  # noqa: E731
+    results, pushed, weak_results, structure = tangents_of(f, primals, directions, "jvp")
+    return tensors(structure, results, weak_results), tensors(structure, pushed, weak_results)
 
 
 def linearize(f: Function, *primals: Any) -> Any:
@@ -159,9 +170,10 @@ def linearize(f: Function, *primals: Any) -> Any:
     made = Linearised(f, primals, "linearize")
 
     def pushforward(*tangents: Any) -> Any:
-        return tensors(made.structure, made.forward(cotangent_nodes(tangents, made.in_structure, made.inputs, "linearize", weak=made.weak)))
+        pushed = made.forward(cotangent_nodes(tangents, made.in_structure, made.inputs, "linearize", weak=made.weak))
+        return tensors(made.structure, pushed, made.weak_results)
 
-    return tensors(made.structure, made.results), pushforward
+    return tensors(made.structure, made.results, made.weak_results), pushforward
 
 
 def stop_gradient(x: Any) -> Any:
@@ -233,11 +245,12 @@ def _jacfwd(f: Function, given: Options, args: tuple[Any, ...], options: dict[st
     of_chosen, chosen = _chosen(f, args, options, argnums, "jacfwd")
     made = Linearised(of_chosen, chosen, "jacfwd", has_aux)
     require_whole(made.in_structure, "jacfwd: an argument")
-    _require_kinds(made.inputs, "an argument", "jacfwd", holomorphic)
+    _require_kinds(_seen_types(made.inputs, made.weak), "an argument", "jacfwd", holomorphic)
     basis = _basis(made.inputs, "jacfwd")
     columns = stacked(made.forward, basis, [True] * len(basis), basis[0].shape[0]) if basis else []
     entries = [_split(c, made.inputs, last=True) for c in columns] if basis else [[] for _ in made.results]
-    result = tree.unflatten(made.structure, [_like_argnums(tensors(made.in_structure, e), argnums) for e in entries])
+    of_result = [_like_argnums(tensors(made.in_structure, e, [w] * len(e)), argnums) for e, w in zip(entries, made.weak_results, strict=True)]
+    result = tree.unflatten(made.structure, of_result)
     return (result, made.aux) if has_aux else result
 
 
@@ -258,9 +271,8 @@ def _jacrev(f: Function, given: Options, args: tuple[Any, ...], options: dict[st
     of_chosen, chosen = _chosen(f, args, options, argnums, "jacrev")
     made = Linearised(of_chosen, chosen, "jacrev", has_aux, reverse=True)
     require_whole(made.structure, "jacrev: a result")
-    _require_kinds(
-        [*made.results, *(made.inputs if holomorphic else ())], "an argument or a result" if holomorphic else "a result", "jacrev", holomorphic
-    )
+    types = [*_seen_types(made.results, made.weak_results), *(_seen_types(made.inputs, made.weak) if holomorphic else ())]
+    _require_kinds(types, "an argument or a result" if holomorphic else "a result", "jacrev", holomorphic)
     basis = _basis(made.results, "jacrev")
     rows = _rows(made, basis)
     by_input = [_split(r, made.results, last=False) for r in rows]

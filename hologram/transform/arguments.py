@@ -42,15 +42,28 @@ def differentiable_node(x: Any, what: str) -> tuple[Node, bool]:
 
 def result_node(x: Any, what: str) -> Node:
     """A leaf of a function's result as a node of a strong type."""
-    if not (type(x) is Tensor or type(x) in SCALARS or isinstance(x, (np.ndarray, np.generic))):
-        raise located(ArgumentError(f"{what}: the function returned a {type(x).__name__}: results are Tensors, numbers, and containers of them"))
+    _require_result(x, what)
     node, dtype, weak = operand(x, what)
     return node_as(node, weak_default(dtype) if weak else dtype)
+
+
+def _require_result(x: Any, what: str) -> None:
+    if not (type(x) is Tensor or type(x) in SCALARS or isinstance(x, (np.ndarray, np.generic))):
+        raise located(ArgumentError(f"{what}: the function returned a {type(x).__name__}: results are Tensors, numbers, and containers of them"))
 
 
 def result_nodes(result: Any, what: str) -> tuple[list[Node], Treedef]:
     leaves, structure = tree.flatten(result)
     return [result_node(x, what) for x in leaves], structure
+
+
+def results_as_typed(result: Any, what: str) -> tuple[list[Node], list[bool], Treedef]:
+    """As :func:`result_nodes`, but weak results keep the type that they are computed in; and which of them are weak."""
+    leaves, structure = tree.flatten(result)
+    for x in leaves:
+        _require_result(x, what)
+    found = [array_node(x, what) for x in leaves]
+    return [n for n, _ in found], [w for _, w in found], structure
 
 
 def with_aux(returned: Any, what: str) -> tuple[Any, Any]:

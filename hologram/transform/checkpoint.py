@@ -12,7 +12,7 @@ from hologram.trace import tree
 from hologram.trace.checks import as_function, has_items, items
 from hologram.trace.operators import wrap
 from hologram.trace.recorder import current, record, transforming
-from hologram.transform.arguments import array_node, result_nodes, tensors
+from hologram.transform.arguments import array_node, results_as_typed, tensors
 from hologram.transform.custom import ReverseRule, Rule, wrapped
 from hologram.transform.differentiate import pull, push
 from hologram.transform.levels import Level, marked, replay
@@ -122,9 +122,9 @@ def _checkpoint(f: Callable[..., Any], given: tuple[Policy | None, tuple[int, ..
         marks = [marked(x) for x, _ in nodes]
         some, named = tree.unflatten(structure, [wrap(m, weak) for m, (_, weak) in zip(marks, nodes, strict=True)])
         rest = iter(some)
-        results, out = result_nodes(f(*[fixed[i] if i in fixed else next(rest) for i in range(len(args))], **named), "checkpoint")
+        results, weak, out = results_as_typed(f(*[fixed[i] if i in fixed else next(rest) for i in range(len(args))], **named), "checkpoint")
     level.keep(marks, results)
     around = closure(level, marks, results)
     saved = [x for x in level.between(marks, results, differentiable=False) if policy(x)] if policy is not None else []
     rule = _Recompute(level, [*marks, *around], results, saved)
-    return tensors(out, wrapped(results, [*[x for x, _ in nodes], *around], rule))
+    return tensors(out, wrapped(results, [*[x for x, _ in nodes], *around], rule), weak)

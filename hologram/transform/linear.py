@@ -10,7 +10,7 @@ from hologram.trace import tree
 from hologram.trace.checks import as_function
 from hologram.trace.operators import wrap
 from hologram.trace.tree import Treedef
-from hologram.transform.arguments import differentiable_node, result_nodes, with_aux
+from hologram.transform.arguments import differentiable_node, results_as_typed, with_aux
 from hologram.transform.differentiate import pull, push
 from hologram.transform.levels import Level, marked, replay
 from hologram.transform.nodes import zeros_like
@@ -23,7 +23,7 @@ class Linearised:
     asked for.
     """
 
-    __slots__ = ("level", "inputs", "weak", "in_structure", "results", "structure", "aux", "tangents", "linear")
+    __slots__ = ("level", "inputs", "weak", "in_structure", "results", "weak_results", "structure", "aux", "tangents", "linear")
 
     def __init__(self, f: Callable[..., Any], args: Sequence[Any], what: str, has_aux: bool = False, reverse: bool = False) -> None:
         as_function(f, what)
@@ -36,7 +36,7 @@ class Linearised:
             self.aux: Any = None
             if has_aux:
                 out, self.aux = with_aux(out, what)
-            self.results, self.structure = result_nodes(out, what)
+            self.results, self.weak_results, self.structure = results_as_typed(out, what)
             self.tangents = [marked(x) for x in marks]
             self.linear = push(self.level, self.results, dict(zip(marks, self.tangents, strict=True)), reverse)
 
@@ -53,7 +53,7 @@ class Linearised:
 
 
 def tangents_of(f: Callable[..., Any], args: Sequence[Any], tangents: Callable[[Treedef, list[Node], list[bool]], Sequence[Node]], what: str) -> Any:
-    """``(results, their tangents, structure)`` of ``f`` at ``args`` in one direction, given for the arguments' structure and nodes."""
+    """``(results, their tangents, which are weak, structure)`` of ``f`` at ``args`` in one direction, given for their structure and nodes."""
     as_function(f, what)
     leaves, structure = tree.flatten(tuple(args))
     given = [differentiable_node(x, what) for x in leaves]
@@ -61,7 +61,7 @@ def tangents_of(f: Callable[..., Any], args: Sequence[Any], tangents: Callable[[
     with Level() as level:
         marks = [marked(x) for x, _ in given]
         out = f(*tree.unflatten(structure, [wrap(m, weak) for m, (_, weak) in zip(marks, given, strict=True)]))
-        results, out_structure = result_nodes(out, what)
+        results, weak, out_structure = results_as_typed(out, what)
         found = dict(zip(marks, directions, strict=True))
         pushed = push(level, results, found, reverse=False)
-    return results, [zeros_like(r) if t is None else t for r, t in zip(results, pushed, strict=True)], out_structure
+    return results, [zeros_like(r) if t is None else t for r, t in zip(results, pushed, strict=True)], weak, out_structure

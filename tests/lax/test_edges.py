@@ -188,3 +188,33 @@ def test_what_is_not_linear_is_refused() -> None:
     for f in (lambda x: x * x, lambda x: hnp.sin(x), hg.vmap(lambda x: x**2)):
         with pytest.raises(DifferentiationError, match="not linear"):
             hg.linear_transpose(f, np.zeros(3, np.float32))
+
+
+NUMBERS = lax.GatherDimensionNumbers((), (0,), (0,))
+X = np.arange(6.0)
+REFUSED: dict[str, Callable[[], Any]] = {
+    **{f"scan unroll={u!r}": lambda u=u: lax.scan(lambda c, x: (c + x, c), 0.0, X, unroll=u) for u in (-1, 2.5, "a", None)},
+    **{f"fori_loop unroll={u!r}": lambda u=u: lax.fori_loop(0, 3, lambda i, c: c + i, 0, unroll=u) for u in (-1, 2.5, "a")},
+    "a tuple of a condition": lambda: lax.while_loop(lambda c: (c < 0,), lambda c: c, 0),
+    "a complex predicate": lambda: lax.cond(1j, lambda: 1.0, lambda: 2.0),
+    "sort flattened": lambda: lax.sort(X, dimension=None),
+    "cumsum flattened": lambda: lax.cumsum(X, axis=None),
+    "cumprod flattened": lambda: lax.cumprod(X, axis=None),
+    "cummax flattened": lambda: lax.cummax(X, axis=None),
+    "cummin flattened": lambda: lax.cummin(X, axis=None),
+    "precision": lambda: lax.conv_general_dilated(hnp.ones((1, 4, 8)), hnp.ones((4, 4, 3)), (1,), "VALID", precision="bad"),
+    "an axis collapsed twice": lambda: lax.gather(X, np.array([[1], [2]]), NUMBERS._replace(collapsed_slice_dims=(0, 0)), (1,)),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_arguments_without_a_meaning_are_refused(case: str) -> None:
+    with pytest.raises((ArgumentError, DTypeError, ShapeError)):
+        REFUSED[case]()
+
+
+@pytest.mark.parametrize("unroll", [True, False, 0, 1, 3, np.int64(2)])
+def test_unroll_changes_nothing(unroll: Any) -> None:
+    last, rows = lax.scan(lambda c, x: (c + x, c), 0.0, X, unroll=unroll)
+    assert float(last) == 15.0 and rows.shape == (6,)
+    assert lax.fori_loop(0, 3, lambda i, c: c + i, 0, unroll=unroll) == 3

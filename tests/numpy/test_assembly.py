@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import hologram as hg
 import hologram.numpy as hnp
-from hologram.errors import ArgumentError, ShapeError
+from hologram.errors import ArgumentError, ShapeError, TracedValueError
 
 X = np.random.default_rng(0).standard_normal((4, 6))
 HOLES = np.where(X > 1, np.nan, X)
@@ -60,3 +61,24 @@ def test_spaces_between_ends_that_have_none() -> None:
     """NaN or infinity, and no warning of NumPy's."""
     assert np.isnan(hnp.geomspace(-1, 5, 4).numpy()[1:-1]).all()
     assert hnp.logspace(0, 400, 3, dtype="float64").numpy()[-1] == np.inf
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_insertion_before_traced_indices(axis: int | None) -> None:
+    """The size follows from how many indices there are; those out of range are clamped, as those of a gather."""
+    x = np.arange(6.0).reshape(2, 3)
+    n = 6 if axis is None else x.shape[axis]
+    made = hg.jit(lambda x, i: hnp.insert(x, i, 9.0, axis=axis))
+    for i in (0, 1, -1, n, -n):
+        np.testing.assert_array_equal(made(x, i), np.insert(x, i, 9.0, axis=axis))
+        np.testing.assert_array_equal(made(x, hnp.asarray([i, 0, i])), np.insert(x, [i, 0, i], 9.0, axis=axis))
+    np.testing.assert_array_equal(made(x, 99), np.insert(x, n, 9.0, axis=axis))
+    np.testing.assert_array_equal(made(x, -99), np.insert(x, 0, 9.0, axis=axis))
+    np.testing.assert_array_equal(made(x, hnp.asarray(1, dtype="uint8")), np.insert(x, 1, 9.0, axis=axis))
+    several = hg.jit(lambda x, i: hnp.insert(x.reshape(-1), i, [7.0, 8.0]))
+    np.testing.assert_array_equal(several(x, 2), np.insert(x, 2, [7.0, 8.0]))
+    np.testing.assert_array_equal(several(x, hnp.asarray([3, 2])), np.insert(x, [3, 2], [7.0, 8.0]))
+    each = hg.vmap(lambda i: hnp.insert(x, i, 9.0, axis=axis))(hnp.arange(2))
+    np.testing.assert_array_equal(each, [np.insert(x, i, 9.0, axis=axis) for i in range(2)])
+    with pytest.raises(TracedValueError, match="mask|depends on the indices"):
+        hg.jit(lambda x, m: hnp.insert(x, m, 9.0))(x, hnp.asarray([True, False]))

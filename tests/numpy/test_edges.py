@@ -570,6 +570,24 @@ def test_array_copies_unless_told_otherwise() -> None:
         hnp.array(x, copy=False, dtype="int32")
 
 
+@pytest.mark.parametrize("data", [[1, 2], (1.0,), [], 2.5, 3, 1j, True, np.float32(3), range(3), [np.ones(2)]], ids=repr)
+def test_what_is_always_copied_is_refused(data: Any) -> None:
+    for make in (hnp.asarray, hnp.array, hg.asarray, np.asarray):
+        with pytest.raises(ValueError, match="copy"):
+            make(data, copy=False)
+
+
+def test_copies_of_tensors() -> None:
+    x = hnp.ones(3)
+    assert hnp.asarray(x, copy=False) is x and hnp.asarray(x, dtype="float32", copy=False) is x
+    assert hnp.asarray(hnp.asarray(2.5), dtype="float32", copy=False) == 2.5
+    with pytest.raises(ValueError, match="float32 to float16 needs a copy"):
+        hnp.asarray(x, dtype="float16", copy=False)
+    y = hnp.from_dlpack(x, copy=True)
+    y[0] = 7.0
+    assert float(x[0]) == 1.0 and hnp.from_dlpack(x, copy=False) is x
+
+
 @pytest.mark.parametrize("shape", [(2, 0), (0, 0)])
 def test_shares_of_no_elements(shape: tuple[int, int]) -> None:
     for f in (hg.nn.softmax, hg.nn.log_softmax):

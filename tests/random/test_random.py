@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -295,3 +297,16 @@ def test_generation_fuses_into_its_consumer():
     x = hnp.ones((300, 200))
     assert "-> 1 kernel" in str(drop.lower(R.key(0), x).compile().reduction())
     assert abs(float(drop(R.key(0), x).mean()) - 1.0) < 0.02
+
+
+@pytest.mark.parametrize("p", [[0.0, 0.0, 0.0], [math.nan, 0.5, 0.5]])
+def test_weights_without_a_positive_sum_choose_what_there_is(p: list[float]) -> None:
+    for draw in (lambda k, p: hg.random.choice(k, 3, (4,), p=p), hg.jit(lambda k, p: hg.random.choice(k, 3, (4,), p=p))):
+        np.testing.assert_array_equal(draw(hg.random.key(0), hnp.asarray(p)), np.zeros(4))
+
+
+def test_weights_of_zero_are_never_chosen() -> None:
+    """Whatever a product with the sum of the weights is rounded to."""
+    for scale in (1e-30, 0.3, 2.0000002, 3.0, 1e30):
+        found = hg.random.choice(hg.random.key(1), 4, (20_000,), p=hnp.asarray([0.0, scale, 0.0, 0.0]))
+        assert (np.asarray(found) == 1).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -258,3 +259,42 @@ def test_orders() -> None:
 def test_fusion() -> None:
     x = hnp.ones((100, 30))
     assert "-> 1 kernel" in str(hg.jit(lambda x: special.gammaln(x * 2) - special.ndtr(x)).lower(x).compile().reduction())
+
+
+INF = math.inf
+POLES = {  # beta and the logarithm of its magnitude, where gamma functions have poles, and of infinite arguments
+    (0.0, 0.0): INF, (0.0, 2.0): INF, (-1.0, 0.5): INF, (-2.0, -1.0): INF, (-2.0, 3.0): INF, (-0.5, 0.0): INF, (-1.0, -0.5): INF,
+    (-1.0, 1.0): -1.0, (-2.0, 1.0): -1 / 2, (-2.0, 2.0): 1 / 2, (-3.0, 1.0): -1 / 3, (-3.0, 2.0): 1 / 6, (-200.0, 1.0): -1 / 200,
+    (INF, 0.5): 0.0, (INF, 2.0): 0.0, (INF, INF): 0.0, (INF, -0.5): -INF, (INF, -1.5): INF, (INF, 0.0): INF, (INF, -1.0): INF,
+    (-0.5, -0.5): 0.0, (0.5, -200.5): 0.0, (math.nan, 2.0): math.nan, (INF, math.nan): math.nan,
+}  # fmt: skip
+
+
+def test_beta_at_poles_and_infinities() -> None:
+    a, b = np.array(list(POLES)).T
+    want = np.array(list(POLES.values()))
+    with np.errstate(divide="ignore"):
+        logarithms = np.log(np.abs(want))
+    for x, y in ((a, b), (b, a)):
+        np.testing.assert_allclose(special.beta(x, y), want, rtol=1e-13, atol=1e-300)
+        np.testing.assert_allclose(special.betaln(x, y), logarithms, rtol=1e-13, atol=1e-13)
+
+
+RISING = {
+    (-1.0, 1.0): -1.0, (-2.0, 2.0): 2.0, (-3.0, 2.0): 6.0, (-3.0, 3.0): -6.0, (-2.0, 3.0): 0.0, (-2.0, 0.5): 0.0, (-2.0, 0.0): 1.0,
+    (0.0, -2.0): 0.5, (-1.0, -1.0): -0.5, (-3.0, -3.0): -1 / 120, (0.0, 1e5): 0.0, (0.5, -1.5): INF, (1.0, -2.0): INF, (-1.5, 0.5): INF,
+    (INF, 2.0): INF, (INF, -2.0): 0.0, (INF, 0.0): 1.0, (2.0, INF): INF, (-0.5, INF): -INF, (-1.0, INF): 0.0, (math.nan, 1.0): math.nan,
+    (3.0, 2.0): 12.0, (3.0, -2.0): 0.5, (200.0, 2.0): 40200.0,
+}  # fmt: skip
+
+
+def test_rising_factorials_at_poles_and_infinities() -> None:
+    z, m = np.array(list(RISING)).T
+    np.testing.assert_allclose(special.poch(z, m), list(RISING.values()), rtol=1e-12)
+
+
+def test_zeta_and_faddeeva_at_their_ends() -> None:
+    x = np.array([-1e-300, -1e-17, -1e-10, 0.0, 1e-300])
+    np.testing.assert_allclose(special.zetac(x), scipy_special.zetac(x), rtol=1e-14)
+    z = np.array([INF, -INF, complex(0, INF), complex(INF, 1)])
+    np.testing.assert_array_equal(np.asarray(special.wofz(z)) == 0, True)

@@ -183,6 +183,69 @@ def test_numbers_are_pickled_as_numbers(number: Any) -> None:
     assert (small * made).dtype == small.dtype
 
 
+# What is made of weak scalars alone is weak where it is a scalar still: movements, values and derivatives of functions, and what is like another.
+STAY_WEAK: dict[str, Callable[[Any], Any]] = {
+    "c[()]": lambda c: c[()],
+    "c[...]": lambda c: c[...],
+    "reshape": lambda c: c.reshape(()),
+    "T": lambda c: c.T,
+    "transpose": hnp.transpose,
+    "permute_dims": lambda c: hnp.permute_dims(c, ()),
+    "squeeze": hnp.squeeze,
+    "broadcast_to": lambda c: hnp.broadcast_to(c, ()),
+    "broadcast_arrays": lambda c: hnp.broadcast_arrays(c, c)[1],
+    "flip": hnp.flip,
+    "full_like": lambda c: hnp.full_like(c, C),
+    "zeros_like": lambda c: hnp.zeros_like(c) + c,
+    "ones_like": lambda c: hnp.ones_like(c) * c,
+    "fabs": hnp.fabs,
+    "modf": lambda c: hnp.add(*hnp.modf(c)),
+    "kron": lambda c: hnp.kron(c, 1.0),
+    "value_and_grad": lambda c: hg.value_and_grad(lambda s: s * c)(c)[0] / c,
+    "grad": lambda c: hg.grad(lambda s: s * c)(c),
+    "jvp": lambda c: hg.jvp(lambda s: s * c, (c,), (1.0,))[0] / c,
+    "its tangent": lambda c: hg.jvp(lambda s: s * c, (c,), (1.0,))[1],
+    "vjp": lambda c: hg.vjp(lambda s: s * c, c)[0] / c,
+    "its cotangent": lambda c: hg.vjp(lambda s: s * c, c)[1](hg.tensor(1.0))[0],
+    "linearize": lambda c: hg.linearize(lambda s: s * c, c)[0] / c,
+    "its pushforward": lambda c: hg.linearize(lambda s: s * c, c)[1](1.0),
+    "jacfwd": lambda c: hg.jacfwd(lambda s: s * c)(c),
+    "jacrev": lambda c: hg.jacrev(lambda s: s * c)(c),
+    "checkpoint": lambda c: hg.checkpoint(lambda s: s * 1.0)(c),
+    "abs": abs,
+    "minus": lambda c: 0.0 - (-c),
+    "where": lambda c: hnp.where(c > 0, c, 1.0),
+    "switch": lambda c: hg.lax.switch(0, [lambda k: k, lambda k: k * 2], c),
+    "while_loop": lambda c: hg.while_loop(lambda k: k < C, lambda k: k * 2, c) / 4,
+}
+
+
+@pytest.mark.parametrize("use", STAY_WEAK)
+@pytest.mark.parametrize("jitted", [False, True])
+def test_scalars_stay_weak(use: str, jitted: bool) -> None:
+    for dtype in (np.float64, np.float32, hnp.float16, hnp.bfloat16):
+        ones = hnp.ones(2, dtype=dtype)
+        f = lambda x, c: x * STAY_WEAK[use](c)  # noqa: E731
+        number = C if use == "full_like" else LOG
+        found = hg.jit(f)(ones, LOG) if jitted else f(ones, hnp.log(C))
+        assert found.dtype == dtype
+        if dtype is np.float64:
+            np.testing.assert_allclose(np.asarray(found), ONES * number, rtol=1e-15)
+    strong = hnp.asarray(LOG, dtype="float32")
+    assert (hnp.ones(2, dtype=hnp.bfloat16) * STAY_WEAK[use](strong)).dtype == np.float32
+
+
+def test_elements_of_what_is_no_tensor() -> None:
+    assert [int(x) for x in hnp.unstack((1, 2))] == [1, 2] and hnp.unstack(np.ones(1))[0].dtype == np.float64
+
+
+def test_a_view_of_a_weak_number_is_one() -> None:
+    c = hnp.asarray(2.5)
+    y = c[...]
+    y[()] = 3.0
+    assert float(c) == float(y) == 3.0
+
+
 UPDATES: dict[str, Callable[[Any], Any]] = {
     "set": lambda c: c.at[()].set(0.5),
     "add": lambda c: c.at[...].add(0.5),

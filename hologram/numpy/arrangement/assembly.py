@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from hologram.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
+from hologram.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError, TracedValueError
 from hologram.ir.symbolic import Expr, prod
-from hologram.numpy.arguments import array_as, as_tensor, axis_of, wrap
+from hologram.numpy.along_axes.sorting import argsort
+from hologram.numpy.arguments import array, array_as, as_tensor, axis_of, wrap
 from hologram.numpy.arrangement.manipulation import diagonal, tile
 from hologram.numpy.arrangement.padding import pad
-from hologram.numpy.creation import eye, zeros
+from hologram.numpy.creation import arange, eye, zeros
 from hologram.numpy.elementwise.functions import astype, where
 from hologram.numpy.indexing.read import take
+from hologram.numpy.indexing.starts import clamped
 from hologram.numpy.shaping.joining import concat
 from hologram.numpy.shaping.shapes import expand_dims, moveaxis
 from hologram.support.user_lines import located
@@ -67,30 +69,41 @@ def _places(obj: Any, n: Any, last: Any, what: str) -> Any:
 def insert(x: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
     """``x`` with ``values`` inserted before the indices ``obj`` along ``axis``; of ``x`` flattened for None.
 
-    ``obj`` is an index, several or a slice, whose values must be known. Before one index all ``values`` are inserted, as NumPy has it: by a plain
-    index those along their first axis, by a list of one those along ``axis``. The result is new, of the type of ``x``. Raises IndexOutOfRange,
-    DTypeError for indices that are not integers, TracedValueError for traced ones.
+    ``obj`` is an index, several, a slice or a mask. Before one index all ``values`` are inserted, as NumPy has it: by a plain index those along
+    their first axis, by a list of one those along ``axis``. The result is new, of the type of ``x``. Known indices out of range raise
+    IndexOutOfRange, traced ones are clamped. Raises DTypeError for indices that are not integers, TracedValueError for a traced mask, by whose
+    values the result's size would depend.
 
     >>> hnp.insert([10, 20, 30], 1, 99)
     Tensor([10, 99, 20, 30], dtype=int64)
     """
     t, a = _flat(x, axis, "insert")
     n = t.shape[a]
-    at = np.arange(n)[obj] if isinstance(obj, slice) else _places(obj, n, n, "insert")
+    at: Any
+    try:
+        at = np.arange(n)[obj] if isinstance(obj, slice) else _places(obj, n, n, "insert")
+    except TracedValueError:
+        if type(obj) is not Tensor or obj.ndim > 1 or obj.dtype.kind not in "iu":
+            raise
+        at = wrap(clamped(array(obj, "insert"), n, 0))
     if at.dtype == np.bool_:  # a mask, which may be shorter or longer: its last place may be behind the last element
         if at.ndim != 1 or at[n + 1 :].any():
             raise located(ArgumentError(f"insert: a mask of shape {list(at.shape)} for an axis of extent {n}"))
         at = np.flatnonzero(at)
-    at = np.atleast_1d(at)
+    at = at.reshape(-1) if type(at) is Tensor else np.atleast_1d(at)
     new = wrap(array_as(values, t._aval()[1], "insert"))
     if at.size == 1 and new.ndim:  # as many as there are values
         new = new if axis is None else new.reshape((*[1] * (t.ndim - new.ndim), *new.shape))
         if axis is not None and np.ndim(obj) == 0 and not isinstance(obj, slice):
             new = moveaxis(new, 0, a)
-        at = np.repeat(at, new.shape[a])
+        at = at.repeat(new.shape[a])
     shape = (*t.shape[:a], at.size, *t.shape[a + 1 :])
     spread = zeros(shape, dtype=t.dtype) + new
-    order = np.insert(np.arange(n), at, np.arange(n, n + at.size))
+    order: Any
+    if type(at) is Tensor:  # what is inserted before an element goes ahead of it, in the order of the indices
+        order = argsort(concat([2 * arange(n) + 1, 2 * at]))
+    else:
+        order = np.insert(np.arange(n), at, np.arange(n, n + at.size))
     return take(concat([t, spread], axis=a), order, axis=a)
 
 

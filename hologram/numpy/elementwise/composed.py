@@ -8,7 +8,7 @@ from typing import Any
 
 from hologram import dtypes
 from hologram.errors import ArgumentError
-from hologram.numpy.arguments import as_tensor, promoted_pair, wrap
+from hologram.numpy.arguments import as_tensor, promoted_pair, weakly, wrap
 from hologram.numpy.elementwise.functions import FUNCTIONS, log_of_sum, round, where
 from hologram.support.user_lines import located
 from hologram.trace.checks import choice, items
@@ -104,7 +104,7 @@ def fabs(x: Any, /) -> Tensor:
     >>> hnp.fabs([-1, 2])
     Tensor([1., 2.], dtype=float32)
     """
-    t = as_tensor(x, "fabs")
+    t = weakly(x, "fabs")
     return FUNCTIONS["abs"](t if t._aval()[1].is_float else t.astype(dtypes.default_float))
 
 
@@ -114,7 +114,7 @@ def modf(x: Any, /) -> tuple[Tensor, Tensor]:
     >>> hnp.modf([1.5, -2.25])
     (Tensor([ 0.5 , -0.25], dtype=float32), Tensor([ 1., -2.], dtype=float32))
     """
-    t = as_tensor(x, "modf")
+    t = weakly(x, "modf")
     whole = FUNCTIONS["trunc"](t if t._aval()[1].is_float else t.astype(dtypes.default_float))
     rest = where(FUNCTIONS["isinf"](whole), 0.0, t - whole)
     return FUNCTIONS["copysign"](rest, whole), whole

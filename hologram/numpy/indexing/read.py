@@ -48,12 +48,12 @@ def index(x: Tensor, key: Any) -> Tensor:
     window = readable_window(node.shape, key)
     if window is not None:
         found = read_window(node, window)
-        return viewed(x, node, found, steps=steps_to(node, window)) if window.selected else element(found)
+        return viewed(x, node, found, steps=steps_to(node, window)) if window.selected else element(x, node, found)
     chosen = Selection(node.shape, key)
     found = _selected(node, chosen)
     if chosen.arrays and not all(type(part) is Tensor and not part._aval()[0] for part in chosen.arrays.values()):
         return wrap(found)
-    return viewed(x, node, found) if found.shape or _has_ellipsis(key) else element(found)
+    return viewed(x, node, found) if found.shape or _has_ellipsis(key) else element(x, node, found)
 
 
 @replayed(2)

@@ -22,6 +22,7 @@ from hologram.numpy.indexing.selection import Selection
 from hologram.primitives.complex.parts import imag, real
 from hologram.primitives.movement import broadcast, reshape, slice_, slice_extent, transpose
 from hologram.support import forks
+from hologram.trace.operators import node_of
 from hologram.trace.tensor import Tensor
 
 # An op, its attributes, the shape and type of what it is applied to, and its other inputs.
@@ -101,9 +102,15 @@ def _view(aliases: Aliases | None, steps: Steps = (), frozen: str = "") -> View:
 ELEMENT = _view(None, frozen="an element that integers pick is a value of its own, as a NumPy scalar: assign to the array that it is picked from")
 
 
-def element(node: Node) -> Tensor:
-    """The Tensor of one element that integers picked."""
-    t = wrap(node)
+def stays_weak(source: Any, node: Node) -> bool:
+    """Whether what is moved out of ``source`` is weakly typed: a weak scalar that is a scalar still."""
+    return type(source) is Tensor and source._weak and not node.shape
+
+
+def element(source: Any, start: Node, node: Node) -> Tensor:
+    """The Tensor of one element that integers picked of ``source``, whose node is ``start``."""
+    weak = stays_weak(source, node)
+    t = wrap(node_of(source) if weak and node is start else node, weak)
     t._alias = ELEMENT
     return t
 
@@ -121,8 +128,10 @@ def viewed(source: Any, start: Node, node: Node, why: str = "", steps: Steps | N
     """
     if type(source) is not Tensor:
         return wrap(node)
+    if node is start and stays_weak(source, node):
+        start = node = node_of(source)
     path = _path(start, node) if steps is None else steps  # first: a deep expression is computed when it is wrapped, and is a leaf then
-    t = wrap(node)
+    t = wrap(node, stays_weak(source, node))
     with _lock:
         view = _shared(source)
         if view.aliases is not None:

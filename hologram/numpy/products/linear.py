@@ -405,6 +405,8 @@ def kron(x1: Any, x2: Any, /) -> Tensor:
     """
     a, b = map(wrap, alike((x1, x2), "kron"))
     n = max(a.ndim, b.ndim)
+    if not n:
+        return FUNCTIONS["multiply"](x1, x2)
     a, b = a.reshape((*[1] * (n - a.ndim), *a.shape)), b.reshape((*[1] * (n - b.ndim), *b.shape))
     apart = a.reshape([m for s in a.shape for m in (s, 1)]) * b.reshape([m for s in b.shape for m in (1, s)])
     return apart.reshape([s * t for s, t in zip(a.shape, b.shape, strict=True)])

@@ -155,7 +155,7 @@ def unstack(x: Any, /, axis: int = 0) -> tuple[Tensor, ...]:
     a = axis_of(axis, len(node.shape), "unstack")
     rest = (*node.shape[:a], *node.shape[a + 1 :])
     parts = [reshaped(sliced(node, a, i, i + 1), rest) for i in range(operator.index(node.shape[a]))]
-    return tuple(viewed(x, node, part) if rest else element(part) for part in parts)
+    return tuple(viewed(x, node, part) if rest else element(x, node, part) for part in parts)
 
 
 def array_split(x: Any, sections: Any, axis: int = 0) -> list[Tensor]:
