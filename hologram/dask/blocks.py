@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import partial
 from graphlib import TopologicalSorter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import cloudpickle
 import numpy as np
@@ -144,6 +144,8 @@ def is_numpy(blocks: list[Any]) -> bool:
     return not any(type(x) is Tensor for x in tree.leaves(blocks))
 
 
+Places: TypeAlias = "tuple[int | Places, ...]"  # of arrays, in the nested lists that blocks are
+
 # --- stages ---------------------------------------------------------------------------------------------------------------------------------
 
 
@@ -169,7 +171,8 @@ class Stage:
 
 
 class TracedStage(Stage):
-    """Tasks that are traced together, and compiled for each shape of blocks."""
+    """Tasks that are traced together, and compiled for each shape of blocks. A block that comes in several places is one argument: of ``x.T @ x`` the
+    compiler then knows that both factors are the same."""
 
     def __init__(self, layer: Layer, keys: Sequence[Hashable]) -> None:
         super().__init__(layer, keys)
@@ -178,7 +181,7 @@ class TracedStage(Stage):
         self.inputs = [k for k in read if k not in layer.constants]
         needed = {d for k, task in tasks.items() if k not in inside for d in task.dependencies} | {layer.output}
         self.outputs = [k for k in keys if k in needed]
-        self.compiled = jit(partial(self._traced, self.outputs), precision=layer.precision)
+        self._compiled: dict[Places, Callable[..., list[Any]]] = {}
         self._compared: set[Any] = set()  # types of NumPy blocks for which all tasks give NumPy's element types
 
     def run(self, values: dict[Hashable, Any]) -> None:
@@ -189,7 +192,7 @@ class TracedStage(Stage):
         try:
             if numpy:
                 self._compare(blocks)
-            results = self.compiled(*blocks)
+            results = self._compute(blocks)
         except Exception as e:
             if isinstance(e, Untraceable):
                 raise
@@ -197,6 +200,17 @@ class TracedStage(Stage):
                 raise
             raise Untraceable(self.keys, f"{type(e).__name__}: {e}") from e
         values.update(zip(self.outputs, tree.map(_as_numpy, results) if numpy else results, strict=True))
+
+    def _compute(self, blocks: list[Any]) -> list[Any]:
+        found: dict[int, tuple[int, Any]] = {}
+        places = _places(blocks, found)
+        compiled = self._compiled.get(places)
+        if compiled is None:
+            compiled = self._compiled.setdefault(places, jit(partial(self._traced_at, places), precision=self.layer.precision))
+        return compiled(*[x for _, x in found.values()])
+
+    def _traced_at(self, places: Places, *arrays: Any) -> list[Any]:
+        return self._traced(self.outputs, *_at(places, arrays))
 
     def _traced(self, wanted: Sequence[Hashable], *blocks: Any) -> list[Any]:
         values = _Values({**self.layer.constants, **dict(zip(self.inputs, blocks, strict=True))})
@@ -232,6 +246,16 @@ class TracedStage(Stage):
             warnings.simplefilter("ignore")
             super().run(values)
         return [values[k] for k in self.keys]
+
+
+def _places(blocks: list[Any], found: dict[int, tuple[int, Any]]) -> Places:
+    """Which of the arrays in ``found`` each of ``blocks`` is; those that are new are added to it, by their identity."""
+    return tuple([_places(x, found) if isinstance(x, list) else found.setdefault(id(x), (len(found), x))[0] for x in blocks])
+
+
+def _at(places: Places, arrays: Sequence[Any]) -> list[Any]:
+    """What :func:`_places` numbered."""
+    return [_at(p, arrays) if isinstance(p, tuple) else arrays[p] for p in places]
 
 
 class _RandomNumbers(Exception):

@@ -112,6 +112,27 @@ def test_one_trace_serves_all_blocks_of_a_shape() -> None:
     assert traced == [(8, 6)]
 
 
+def test_a_block_in_several_places_is_one_argument(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the compiler knows of ``x.T @ x`` that both factors are the same. Where they are others, it is another program."""
+    from hologram.dask.blocks import TracedStage
+
+    counts: list[int] = []
+    traced = TracedStage._traced_at
+
+    def noted(self: TracedStage, places: Any, *arrays: Any) -> list[Any]:
+        counts.append(len(arrays))
+        return traced(self, places, *arrays)
+
+    monkeypatch.setattr(TracedStage, "_traced_at", noted)
+    values = np.random.default_rng(0).standard_normal((40, 6))
+    for blocks, arguments in (((20, 6), {1}), ((20, 3), {1, 2})):
+        counts.clear()
+        x = da.from_array(values, chunks=blocks).map_blocks(hg.asarray, meta=hg.tensor(np.empty((0, 0))))
+        product = hg.dask.fuse(x.T @ x)
+        np.testing.assert_allclose(np.asarray(product.compute(scheduler="synchronous")), values.T @ values, rtol=1e-12)
+        assert set(counts) == arguments
+
+
 def test_results_are_computed_when_a_task_ends() -> None:
     pending = []
 

@@ -50,10 +50,19 @@ def halve_gram_products(graph: Graph) -> Graph:
         return graph
     build = Builder()
     made: dict[Node, Node] = {}
+    parts: dict[Node, list[Node]] = {}
     for n in graph.nodes():
         inputs = tuple(made[x] for x in n.inputs)
-        made[n] = _in_strips(build, n, inputs[0], found[n]) if n in found else build.with_inputs(n, inputs)
-    return graph.mapped(made)
+        if n in found:
+            parts[n] = _strips(build, n, inputs[0], found[n])
+            made[n] = _whole(build, parts[n], *_axes_of_result(n, found[n]))
+        else:
+            made[n] = build.with_inputs(n, inputs)
+    halved = graph.mapped(made)
+    for n, strips in parts.items():
+        if n in graph.lines:
+            halved.lines.update(dict.fromkeys(strips, graph.lines[n]))
+    return halved
 
 
 def _may_be_large(n: Node) -> bool:
@@ -99,21 +108,35 @@ def _are_alike(x: Node, at: Index, y: Node, there: Index) -> bool:
     return True
 
 
-def _in_strips(build: Builder, node: Node, terms: Node, gram: _Gram) -> Node:
-    """The product, put together of strips of rows and of what mirrors them."""
-    (summed,) = node.attrs
-    rows, columns = (axis - sum(i < axis for i in summed) for axis in gram)
+def _strips(build: Builder, node: Node, terms: Node, gram: _Gram) -> list[Node]:
+    """Of each strip of rows the product from its own columns on."""
     n = terms.shape[gram.rows]
     assert isinstance(n, int)
     starts = _starts(n)
-    bounds = list(zip(starts, [*starts[1:], n], strict=True))
-    strips: list[Node] = []
-    whole: list[Node] = []
-    for start, stop in bounds:
-        mirrors = [_mirrored(build, strips[k], rows, columns, start - starts[k], stop - starts[k]) for k in range(len(strips))]
+    out = []
+    for start, stop in zip(starts, [*starts[1:], n], strict=True):
         factors = [build.slice_axis(build.slice_axis(f, gram.rows, start, stop), gram.columns, start, n) for f in terms.inputs]
-        strips.append(build(node.op, (build.make("mul", *factors),), node.attrs))
-        whole.append(build(TABLE["concatenate"], (*mirrors, strips[-1]), (columns,)) if mirrors else strips[-1])
+        out.append(build(node.op, (build.make("mul", *factors),), node.attrs))
+    return out
+
+
+def _axes_of_result(node: Node, gram: _Gram) -> tuple[int, int]:
+    (summed,) = node.attrs
+    rows, columns = (axis - sum(i < axis for i in summed) for axis in gram)
+    return rows, columns
+
+
+def _whole(build: Builder, strips: list[Node], rows: int, columns: int) -> Node:
+    """The product, put together of strips and of what mirrors them."""
+    order = list(range(strips[0].ndim))
+    order[rows], order[columns] = columns, rows
+    whole: list[Node] = []
+    at = [0] * len(strips)  # the first column of the strip that comes next, in those before it
+    for k, strip in enumerate(strips):
+        height = strip.shape[rows]
+        mirrors = [build.transpose(build.slice_axis(strips[i], columns, at[i], at[i] + height), tuple(order)) for i in range(k)]
+        whole.append(build(TABLE["concatenate"], (*mirrors, strip), (columns,)) if mirrors else strip)
+        at = [start + height if i <= k else start for i, start in enumerate(at)]  # type: ignore[misc]
     return build(TABLE["concatenate"], tuple(whole), (rows,))
 
 
@@ -122,10 +145,3 @@ def _starts(n: int) -> list[int]:
     strips = max(1, min(MAX_STRIPS, n // MIN_STRIP_ROWS))
     each = n // strips // ALIGNED * ALIGNED
     return [k * each for k in range(strips)]
-
-
-def _mirrored(build: Builder, strip: Node, rows: int, columns: int, start: int, stop: int) -> Node:
-    """Columns of a strip as rows."""
-    order = list(range(strip.ndim))
-    order[rows], order[columns] = columns, rows
-    return build.transpose(build.slice_axis(strip, columns, start, stop), tuple(order))
